@@ -441,7 +441,7 @@ func (h *Host) Plugins() []Status {
 	for _, p := range h.plugins {
 		status := p.status
 		if p.service != nil {
-			load := p.service.sandbox.Load()
+			load := p.service.sandbox.Stats()
 			status.Running, status.Waiting = load.Running, load.Waiting
 			status.Idle, status.Used, status.Interpreted = load.Idle, load.Used, load.Interpreted
 		}

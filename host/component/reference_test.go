@@ -265,14 +265,14 @@ func asynchronous(c *component.Component) (reason string) {
 	return ""
 }
 
-// scriptContract runs the calls of an instance in a call of the sandbox.
-type scriptContract struct {
+// scriptAdapter runs the calls of an instance in a call of the sandbox.
+type scriptAdapter struct {
 	run func(ctx context.Context, guest *sandbox.Guest)
 }
 
-func (scriptContract) Start(context.Context, *sandbox.Guest) error { return nil }
+func (scriptAdapter) Start(context.Context, *sandbox.Guest) error { return nil }
 
-func (c scriptContract) Serve(ctx context.Context, guest *sandbox.Guest, _ *abi.Request) (*abi.Response, error) {
+func (c scriptAdapter) Serve(ctx context.Context, guest *sandbox.Guest, _ *abi.Request) (*abi.Response, error) {
 	c.run(ctx, guest)
 	return &abi.Response{}, nil
 }
@@ -285,7 +285,7 @@ var lacks = map[string]string{
 
 func (s *referenceScript) runInstance(i *referenceInstance) {
 	started := false
-	contract := scriptContract{func(ctx context.Context, guest *sandbox.Guest) {
+	adapter := scriptAdapter{func(ctx context.Context, guest *sandbox.Guest) {
 		started = true
 		s.result(i.line, "", "")
 		for _, call := range i.calls {
@@ -293,7 +293,7 @@ func (s *referenceScript) runInstance(i *referenceInstance) {
 		}
 	}}
 	plugin := s.engine.Load(sandbox.Spec{Name: "reference", Wasm: func() ([]byte, error) { return i.module.wasm, nil },
-		Contract: contract, Limits: manifest.Limits{Time: time.Minute}})
+		Adapter: adapter, Limits: manifest.Limits{Time: time.Minute}})
 	defer func() { _ = plugin.Close() }()
 	_, err := plugin.Call(s.t.Context(), &catalog.Invocation{Request: &abi.Request{Method: abi.CallTool, Name: "script"}})
 	if started {

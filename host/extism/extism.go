@@ -48,7 +48,7 @@ type Options struct {
 	HTTP *httpbroker.Broker
 }
 
-// Adapter implements sandbox.Contract for one plugin. It is safe for concurrent use.
+// Adapter implements sandbox.Adapter for one plugin. It is safe for concurrent use.
 type Adapter struct {
 	exports map[string]bool
 	// functions are the tools of the manifest, by name.
@@ -59,7 +59,7 @@ type Adapter struct {
 	http         *httpbroker.Broker
 }
 
-var _ sandbox.Contract = (*Adapter)(nil)
+var _ sandbox.Adapter = (*Adapter)(nil)
 
 // New returns an Adapter for the module. It fails if the module has no export that hako can call, if such an export has
 // parameters or a result other than an i32, if it has no memory, or if it imports an unknown host function.
@@ -91,9 +91,9 @@ func Check(m *wasmfile.Module, tools []manifest.Tool) error {
 	return err
 }
 
-// Equip sets the contract and the import modules of spec.
+// Equip sets the adapter and the import modules of spec.
 func (a *Adapter) Equip(spec *sandbox.Spec) {
-	spec.Contract, spec.Modules = a, a.modules()
+	spec.Adapter, spec.Modules = a, a.modules()
 }
 
 // v1 reports whether the plugin is of the first family. Like in other hosts, a plugin with both families counts as the

@@ -6,7 +6,6 @@ import (
 	"errors"
 
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/internal/strictjson"
 )
@@ -35,7 +34,7 @@ func (a *Adapter) session(ctx context.Context, call *broker.Call) *session {
 	return broker.State(call, a, func() *session {
 		guest := sandbox.GuestOf(ctx)
 		s := &session{adapter: a, call: call, guest: guest, vars: map[string][]byte{},
-			kernel: kernel{limit: guest.Limits().Memory, limitErr: guest.LimitError(limit.Memory),
+			kernel: kernel{limit: guest.Limits().Memory, limitErr: guest.MemoryLimitError(),
 				reserve: guest.Reserve}}
 		s.kernel.reset()
 		return s

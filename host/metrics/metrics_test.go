@@ -146,7 +146,7 @@ func inside(t *testing.T, m *metrics.Metrics) {
 		[]string{"auth", "origin"})
 	m.RequestRefused("auth")
 	m.CallQueued("files", 20*time.Millisecond)
-	m.PluginCompiled("files", sandbox.FromCache, 200*time.Millisecond)
+	m.CodeLoaded("files", sandbox.FromCache, 200*time.Millisecond)
 	m.InstanceMade("files", sandbox.FromImage, time.Millisecond)
 	m.InstanceRestored("files", 30*time.Microsecond)
 	m.InstanceClosed("files", sandbox.CloseFailed)

@@ -56,8 +56,8 @@ func (m *Metrics) CallQueued(plugin string, waited time.Duration) {
 	seriesOf(m, &m.sandbox.bound, plugin).queue.Observe(waited.Seconds())
 }
 
-// PluginCompiled records the compilation or loading of a plugin's code.
-func (m *Metrics) PluginCompiled(_, how string, took time.Duration) {
+// CodeLoaded records the compilation or loading of a plugin's code.
+func (m *Metrics) CodeLoaded(_, how string, took time.Duration) {
 	m.sandbox.compile.WithLabelValues(how).Observe(took.Seconds())
 }
 

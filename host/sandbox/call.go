@@ -109,8 +109,8 @@ func (p *Plugin) serveCall(ctx context.Context, code *code, c *call, payload [][
 	if err != nil {
 		return nil, err
 	}
-	if c.contractResponse != nil {
-		return c.contractResponse, nil
+	if c.adapterResponse != nil {
+		return c.adapterResponse, nil
 	}
 	if err := c.reserve(readingBytes(c.response, c.blobs)); err != nil {
 		return nil, err
@@ -157,8 +157,8 @@ type call struct {
 	// memoryWait bounds the wait for memory.
 	memoryWait time.Duration
 	request    *abi.Request
-	// contractResponse is the response of Contract.Serve.
-	contractResponse *abi.Response
+	// adapterResponse is the response of Adapter.Serve.
+	adapterResponse *abi.Response
 
 	lastProgress  time.Time
 	finalProgress bool
@@ -201,8 +201,8 @@ func (c *call) encodeRequest(request abi.Request) ([][]byte, error) {
 	if err := c.reserve(requestCopies * int64(len(request.Arguments))); err != nil {
 		return nil, err
 	}
-	if c.plugin.spec.Contract != nil {
-		return nil, nil // Contract.Serve gets the request itself
+	if c.plugin.spec.Adapter != nil {
+		return nil, nil // Adapter.Serve gets the request itself
 	}
 	request.DeadlineMS = c.limits.Time.Milliseconds()
 	payload, err := encode(request)

@@ -10,8 +10,8 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// The host's own memory for a call is charged to the memory budget: the request, the copies made while an answer is
-// decoded, and the answer until it has been delivered. Each is charged before it is allocated.
+// The host's own memory for a call is charged to the memory budget: the request, the copies made while a response
+// is decoded, and the response until it has been delivered. Each is charged before it is allocated.
 
 // freeReservation is the memory in bytes that the host may hold for a call without a charge. Most calls stay below.
 const freeReservation = 64 << 10
@@ -45,8 +45,8 @@ func (c *call) releaseReserved() {
 	}
 }
 
-// chargeDelivery replaces the charge for the call by a charge for its undelivered answer. That charge ends with ctx,
-// which a frontend cancels after delivery, or else when the answer is garbage-collected.
+// chargeDelivery replaces the charge for the call by a charge for its undelivered response. That charge ends with ctx,
+// which a frontend cancels after delivery, or else when the response is garbage-collected.
 func (c *call) chargeDelivery(ctx context.Context, response *abi.Response) error {
 	weight := deliveryBytes(response, c.source, len(c.blobs) == 0)
 	if weight < freeReservation {
@@ -64,17 +64,17 @@ func (c *call) chargeDelivery(ctx context.Context, response *abi.Response) error
 	charged := min(weight, c.reserved)
 	c.reserved -= charged
 	budget := &c.plugin.engine.budget
-	way := &delivery{budget: budget, bytes: charged}
+	charge := &delivery{budget: budget, bytes: charged}
 	budget.undelivered.Add(1)
-	stop := context.AfterFunc(ctx, way.end)
-	runtime.AddCleanup(response, func(way *delivery) {
-		stop() // a context that lives on would reference way
-		way.end()
-	}, way)
+	stop := context.AfterFunc(ctx, charge.end)
+	runtime.AddCleanup(response, func(charge *delivery) {
+		stop() // a context that lives on would reference charge
+		charge.end()
+	}, charge)
 	return nil
 }
 
-// delivery is the charge for an undelivered answer.
+// delivery is the charge for an undelivered response.
 type delivery struct {
 	budget *budget
 	bytes  int64
@@ -90,14 +90,14 @@ func (d *delivery) end() {
 }
 
 const (
-	// elementBytes is the approximate memory of a list element in an answer, such as a content block, including the
+	// elementBytes is the approximate memory of a list element in a response, such as a content block, including the
 	// garbage of growing the list.
 	elementBytes = 600
 	// valueBytes is the minimum memory of any other value: a string header.
 	valueBytes = 16
 	// textCopies is the number of copies of the text of a structured member while it is inserted.
 	textCopies = 3
-	// encodings counts the copies of an answer during delivery: one masked or completed, one encoded.
+	// encodings counts the copies of a response during delivery: one masked or completed, one encoded.
 	encodings = 2
 )
 

@@ -26,7 +26,7 @@ type rewritten struct {
 	Source  [sha256.Size]byte // digest of the plugin file
 	Size    int               // of the plugin file, in bytes
 	// component is nil for a core module. Its modules are those of shell, which is the component with nothing of its
-	// modules but the types of their imports and exports (rewrite.Signature).
+	// modules but the types of their imports and exports (rewrite.Declarations).
 	component *component.Component
 	shell     []byte
 }
@@ -64,7 +64,7 @@ func (guest *rewritten) rewriteComponent(original []byte) error {
 			return nil, fmt.Errorf("core module %d: %w", id, err)
 		}
 		guest.Modules = append(guest.Modules, *module)
-		return rewrite.Signature(source)
+		return rewrite.Declarations(source)
 	})
 	if err != nil {
 		return err
@@ -438,7 +438,7 @@ func (p *Plugin) buildCode(
 		code.data.source = guest.Source
 	}
 	code.singleUse.Store(guest.unrestorable() != "")
-	p.engine.observer.PluginCompiled(p.spec.Name, how, time.Since(begin))
+	p.engine.observer.CodeLoaded(p.spec.Name, how, time.Since(begin))
 	return code, nil
 }
 

@@ -91,11 +91,11 @@ type loads struct {
 	how chan string
 }
 
-func (l loads) PluginCompiled(_, how string, _ time.Duration) { l.how <- how }
-func (l loads) CallQueued(string, time.Duration)              {}
-func (l loads) InstanceMade(_, _ string, _ time.Duration)     {}
-func (l loads) InstanceRestored(string, time.Duration)        {}
-func (l loads) InstanceClosed(_, _ string)                    {}
+func (l loads) CodeLoaded(_, how string, _ time.Duration) { l.how <- how }
+func (l loads) CallQueued(string, time.Duration)          {}
+func (l loads) InstanceMade(_, _ string, _ time.Duration) {}
+func (l loads) InstanceRestored(string, time.Duration)    {}
+func (l loads) InstanceClosed(_, _ string)                {}
 
 // TestUnloadFreesCode removes the code of an unloaded plugin from the directory of the cache: none may be left in
 // memory.

@@ -17,8 +17,8 @@ import (
 
 // linkComponent links the interfaces that a component imports.
 func (p *Plugin) linkComponent(ctx context.Context, code *code, c *component.Component) error {
-	if p.spec.Contract == nil {
-		return errors.New("it is a component, and no contract says how to call it")
+	if p.spec.Adapter == nil {
+		return errors.New("it is a component, and no adapter says how to call it")
 	}
 	modules := make([]link.Module, len(code.modules))
 	for id := range code.modules {

@@ -27,7 +27,7 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// exporting is a Contract that calls the export with the request's name. Arguments are a list of numbers and strings.
+// exporting is an Adapter that calls the export with the request's name. Arguments are a list of numbers and strings.
 // After "try ", the result is the error.
 type exporting struct{}
 
@@ -73,7 +73,7 @@ func newComponent(t testing.TB, wasm func() ([]byte, error), compiled bool, limi
 	if limits.Time == 0 {
 		limits.Time = patience
 	}
-	plugin := engine.Load(sandbox.Spec{Name: "component", Wasm: wasm, Contract: exporting{}, Limits: limits,
+	plugin := engine.Load(sandbox.Spec{Name: "component", Wasm: wasm, Adapter: exporting{}, Limits: limits,
 		Interfaces: wasi.New(&wasi.Options{RandomDrawn: func(ctx context.Context) {
 			sandbox.GuestOf(ctx).MarkRandomDrawn()
 		}})})
@@ -181,7 +181,7 @@ func TestHostileComponent(t *testing.T) {
 	}
 	for range 2 {
 		if got, err := exported(t, plugin, "try forge"); err != nil || !strings.HasPrefix(got, "handle 7 is unknown") {
-			t.Errorf("after a failed call that the contract ignores: %q, %v", got, err)
+			t.Errorf("after a failed call that the adapter ignores: %q, %v", got, err)
 		}
 	}
 	if got, err := exported(t, plugin, "grow"); err != nil || got != "-1" {
@@ -287,7 +287,7 @@ func TestNoModules(t *testing.T) {
 		t.Fatal(err)
 	}
 	empty := func() ([]byte, error) { return []byte("\x00asm\x0d\x00\x01\x00"), nil }
-	plugin := engine.Load(sandbox.Spec{Name: "empty", Wasm: empty, Contract: exporting{}, State: manifest.StateShared,
+	plugin := engine.Load(sandbox.Spec{Name: "empty", Wasm: empty, Adapter: exporting{}, State: manifest.StateShared,
 		Limits: manifest.Limits{Time: patience}})
 	t.Cleanup(func() {
 		if err := errors.Join(plugin.Close(), engine.Close()); err != nil {
@@ -307,7 +307,7 @@ type thing struct {
 
 func (s *thing) Drop() { s.dropped.Add(1) }
 
-// privately is a contract whose start calls brokers for the caller.
+// privately is an adapter whose start calls brokers for the caller.
 type privately struct {
 	exporting
 	starts *atomic.Int32
@@ -359,7 +359,7 @@ func TestStartOfOneCaller(t *testing.T) {
 			}
 			var starts atomic.Int32
 			plugin := engine.Load(sandbox.Spec{Name: "component", Wasm: fixture(t, "counter.wasm"),
-				Contract: privately{starts: &starts, start: test.start}, Interfaces: wasi.New(nil),
+				Adapter: privately{starts: &starts, start: test.start}, Interfaces: wasi.New(nil),
 				Limits: manifest.Limits{Time: patience}})
 			t.Cleanup(func() {
 				if err := errors.Join(plugin.Close(), engine.Close()); err != nil {
@@ -381,7 +381,7 @@ func TestStartOfOneCaller(t *testing.T) {
 	}
 }
 
-// reporting is a contract that sends a progress report with the name of the request as its message.
+// reporting is an adapter that sends a progress report with the name of the request as its message.
 type reporting struct{ exporting }
 
 func (reporting) Serve(_ context.Context, guest *sandbox.Guest, request *abi.Request) (*abi.Response, error) {
@@ -396,7 +396,7 @@ func TestProgressMessage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plugin := engine.Load(sandbox.Spec{Name: "component", Wasm: fixture(t, "counter.wasm"), Contract: reporting{},
+	plugin := engine.Load(sandbox.Spec{Name: "component", Wasm: fixture(t, "counter.wasm"), Adapter: reporting{},
 		Interfaces: wasi.New(nil), Limits: manifest.Limits{Time: patience}})
 	t.Cleanup(func() {
 		if err := errors.Join(plugin.Close(), engine.Close()); err != nil {
@@ -434,7 +434,7 @@ func TestHostResources(t *testing.T) {
 		},
 		"name": func(_ context.Context, _ *broker.Call, args []any) any { return uint64(len(args[0].(*thing).name)) },
 	}}
-	spec := sandbox.Spec{Name: "component", Wasm: wat(t, "host.wasm"), Contract: exporting{},
+	spec := sandbox.Spec{Name: "component", Wasm: wat(t, "host.wasm"), Adapter: exporting{},
 		Interfaces: []broker.Interface{things}, Limits: manifest.Limits{Time: patience}}
 	plugin := engine.Load(spec)
 	spec.Interfaces = nil

@@ -1,6 +1,6 @@
 // Package sandbox runs guests in WebAssembly, inside hard limits. An Engine holds what all plugins share: compiled code
 // on disk, the memory budget and the processors. Engine.Load makes a Plugin of a Spec (code, granted import modules,
-// mounts, limits), Plugin.Prepare compiles it, and Plugin.Call runs one request. A Contract adapts guests of another
+// mounts, limits), Plugin.Prepare compiles it, and Plugin.Call runs one request. An Adapter adapts guests of another
 // ABI.
 //
 // Every call runs in an instance that no other call uses at the same time and that is restored to its state after start
@@ -133,9 +133,9 @@ type Spec struct {
 	Modules []broker.Module
 	// Interfaces are the interfaces that a component may import.
 	Interfaces []broker.Interface
-	// Contract passes requests to a guest with another ABI. Nil means ABI 1, which no component
+	// Adapter passes requests to a guest with another ABI. Nil means ABI 1, which no component
 	// has.
-	Contract Contract
+	Adapter Adapter
 	// Mounts are the granted directories. They must stay open until the plugin is closed.
 	Mounts []*file.Mount
 	// Clock is the guest's wall clock. Nil means the real one.

@@ -13,7 +13,7 @@ var (
 	Decode       = decode
 	DecodeText   = decodeText
 	Encode       = encode
-	Written      = written
+	NonZeroRuns  = nonZeroRuns
 	ReadingBytes = readingBytes
 	Weigh        = deliveryBytes
 )
@@ -29,7 +29,7 @@ func DecodeImage(data []byte, key [sha256.Size]byte) error {
 
 // EncodeImage returns an image file.
 func EncodeImage(memory []byte, globals []uint64, key [sha256.Size]byte) []byte {
-	m, err := newImageMemory(len(memory), written(memory))
+	m, err := newImageMemory(len(memory), nonZeroRuns(memory))
 	if err != nil {
 		panic(err)
 	}

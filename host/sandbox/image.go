@@ -58,7 +58,7 @@ func capture(i *instance, now int64) (*image, error) {
 	}
 	for _, m := range i.memories.list {
 		data := m.bytes(m.size)
-		memory, err := newImageMemory(len(data), written(data))
+		memory, err := newImageMemory(len(data), nonZeroRuns(data))
 		if err != nil {
 			return nil, errors.Join(err, image.close())
 		}
@@ -143,9 +143,9 @@ const imageBlock = 4 << 10
 
 var zeros [imageBlock]byte
 
-// written yields the runs of blocks in data that are not all zero, each with its offset. Most of a guest's memory is
+// nonZeroRuns yields the runs of blocks in data that are not all zero, each with its offset. Most of a guest's memory is
 // zero.
-func written(data []byte) iter.Seq2[int, []byte] {
+func nonZeroRuns(data []byte) iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		isZero := func(at int) bool {
 			return bytes.Equal(data[at:min(at+imageBlock, len(data))], zeros[:min(imageBlock, len(data)-at)])

@@ -63,9 +63,9 @@ func runtimeVersion() string {
 }
 
 // imagePath is the path of the image file, or empty if the image is not stored. A start under a pinned clock is not
-// representative, and what another Contract shows a guest during its start is not part of the key.
+// representative, and what another Adapter shows a guest during its start is not part of the key.
 func (p *Plugin) imagePath(key [sha256.Size]byte) string {
-	if p.engine.images == "" || p.spec.Clock != nil || p.spec.Contract != nil {
+	if p.engine.images == "" || p.spec.Clock != nil || p.spec.Adapter != nil {
 		return ""
 	}
 	return filepath.Join(p.engine.images, fmt.Sprintf("%x%s", key, imageSuffix))

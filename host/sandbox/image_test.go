@@ -166,7 +166,7 @@ func TestWritten(t *testing.T) {
 			data[at] = 1
 		}
 		var got []int
-		for offset, run := range sandbox.Written(data) {
+		for offset, run := range sandbox.NonZeroRuns(data) {
 			got = append(got, offset, len(run))
 		}
 		if len(got) != len(test.want) {

@@ -107,8 +107,8 @@ func (p *Plugin) instantiate(ctx context.Context, code *code, image *image, c *c
 	}
 	if image != nil {
 		err = image.initialize(i)
-	} else if p.spec.Contract != nil {
-		err = p.spec.Contract.Start(ctx, &Guest{c})
+	} else if p.spec.Adapter != nil {
+		err = p.spec.Adapter.Start(ctx, &Guest{c})
 	}
 	if err != nil {
 		return nil, err
@@ -131,7 +131,7 @@ func (i *instance) link(ctx context.Context, code *code, image *image, data [][]
 	if err != nil {
 		return err
 	}
-	if i.entry = module.ExportedFunction(abi.Entry); i.entry == nil && i.plugin.spec.Contract == nil {
+	if i.entry = module.ExportedFunction(abi.Entry); i.entry == nil && i.plugin.spec.Adapter == nil {
 		return &GuestError{Plugin: i.plugin.spec.Name, Reason: "does not export " + abi.Entry}
 	}
 	return nil
@@ -194,7 +194,7 @@ func (p *Plugin) config(i *instance, code *code, image *image) wazero.ModuleConf
 	// Without "/", language runtimes report "bad file number" for a path in no mount. The longest match is the mount.
 	mounts = mounts.(sysfs.FSConfig).WithSysFSMount(file.Root(p.spec.Mounts), "/")
 	var start []string
-	if image == nil && p.spec.Contract == nil {
+	if image == nil && p.spec.Adapter == nil {
 		start = []string{"_initialize"}
 	}
 	config := wazero.NewModuleConfig().
@@ -245,9 +245,9 @@ func (i *instance) run(ctx context.Context, c *call, payload [][]byte) error {
 		}
 	}()
 	ctx = context.WithValue(ctx, instanceKey{}, i)
-	if contract := c.plugin.spec.Contract; contract != nil {
+	if adapter := c.plugin.spec.Adapter; adapter != nil {
 		var err error
-		c.contractResponse, err = contract.Serve(ctx, &Guest{c}, c.request)
+		c.adapterResponse, err = adapter.Serve(ctx, &Guest{c}, c.request)
 		if i.linked != nil {
 			i.linked.EndCall()
 		}
@@ -287,7 +287,7 @@ func (e *entropy) Read(p []byte) (int, error) {
 	if err := e.instance.call.spend(int64(len(p)) * broker.RandomSteps); err != nil {
 		return 0, err
 	}
-	if e.instance.call.plugin.spec.Contract != nil {
+	if e.instance.call.plugin.spec.Adapter != nil {
 		e.instance.markRandomDrawn()
 	}
 	return rand.Read(p)

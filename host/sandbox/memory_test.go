@@ -15,7 +15,7 @@ func TestRestore(t *testing.T) {
 	for at := range want[:size/2] {
 		want[at] = byte(at >> 8)
 	}
-	image, err := newImageMemory(size, written(want))
+	image, err := newImageMemory(size, nonZeroRuns(want))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -137,7 +137,7 @@ func serveBomb(t *testing.T, dir string, wasm []byte) (report bombReport) {
 	if !plugin.Prepared() && report.Prepared == "" {
 		report.Prepared = "not prepared"
 	}
-	report.Interpreted = plugin.Load().Interpreted
+	report.Interpreted = plugin.Stats().Interpreted
 	_, err = plugin.Call(t.Context(), &catalog.Invocation{Request: &abi.Request{Method: abi.ListHandlers}})
 	report.Called = fmt.Sprint(err)
 	return report
@@ -172,13 +172,13 @@ func TestHostileModuleIsRemembered(t *testing.T) {
 			spec := sandbox.Spec{Wasm: func() ([]byte, error) { return wasm, nil }, State: state}
 			engine, plugin := loadInNewEngine(t, dir, spec)
 			engine.LimitCompiler(bombLimits)
-			if err := plugin.Prepare(t.Context()); err != nil || !plugin.Prepared() || !plugin.Load().Interpreted {
-				t.Fatalf("%v, %+v", err, plugin.Load())
+			if err := plugin.Prepare(t.Context()); err != nil || !plugin.Prepared() || !plugin.Stats().Interpreted {
+				t.Fatalf("%v, %+v", err, plugin.Stats())
 			}
 			engine, plugin = loadInNewEngine(t, dir, spec)
 			release := engine.HoldCompiler()
-			if err := plugin.Prepare(t.Context()); err != nil || !plugin.Load().Interpreted {
-				t.Errorf("another process: %v, %+v", err, plugin.Load())
+			if err := plugin.Prepare(t.Context()); err != nil || !plugin.Stats().Interpreted {
+				t.Errorf("another process: %v, %+v", err, plugin.Stats())
 			}
 			release()
 			refusal, err := sandbox.FindRefusal(dir, spec.Wasm)
@@ -258,8 +258,8 @@ func TestHostileCache(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, plugin = loadInNewEngine(t, dir, sandbox.Spec{Wasm: smallGuest})
-			if err := plugin.Prepare(t.Context()); err != nil || !plugin.Prepared() || plugin.Load().Interpreted {
-				t.Errorf("%v, %+v", err, plugin.Load())
+			if err := plugin.Prepare(t.Context()); err != nil || !plugin.Prepared() || plugin.Stats().Interpreted {
+				t.Errorf("%v, %+v", err, plugin.Stats())
 			}
 		})
 	}
@@ -270,8 +270,8 @@ func TestHostileCache(t *testing.T) {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
 		}
-		if err := plugin.Prepare(t.Context()); err != nil || !plugin.Prepared() || !plugin.Load().Interpreted {
-			t.Errorf("%v, %+v", err, plugin.Load())
+		if err := plugin.Prepare(t.Context()); err != nil || !plugin.Prepared() || !plugin.Stats().Interpreted {
+			t.Errorf("%v, %+v", err, plugin.Stats())
 		}
 	})
 }

@@ -50,7 +50,7 @@ func TestHostileNeighbour(t *testing.T) {
 							Arguments: json.RawMessage(`{"n":60}`)}})
 				})
 			}
-			if !testwait.Until(t, func() bool { return noisy.Load().Running == loops }) {
+			if !testwait.Until(t, func() bool { return noisy.Stats().Running == loops }) {
 				t.Fatal("not all calls run")
 			}
 			var own int64

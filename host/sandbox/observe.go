@@ -7,8 +7,8 @@ import "time"
 type Observer interface {
 	// CallQueued reports how long a call waited for a slot, mostly not at all.
 	CallQueued(plugin string, waited time.Duration)
-	// PluginCompiled reports how long loading the code took; how is FromCompiler, FromCache or ByInterpreter.
-	PluginCompiled(plugin, how string, took time.Duration)
+	// CodeLoaded reports how long loading the code took; how is FromCompiler, FromCache or ByInterpreter.
+	CodeLoaded(plugin, how string, took time.Duration)
 	// InstanceMade reports a new instance; how is FromStart or FromImage.
 	InstanceMade(plugin, how string, took time.Duration)
 	// InstanceRestored reports how long restoring an instance after a call took.
@@ -46,14 +46,14 @@ var CloseReasons = []string{
 // noopObserver is the default Observer.
 type noopObserver struct{}
 
-func (noopObserver) CallQueued(string, time.Duration)             {}
-func (noopObserver) PluginCompiled(string, string, time.Duration) {}
-func (noopObserver) InstanceMade(string, string, time.Duration)   {}
-func (noopObserver) InstanceRestored(string, time.Duration)       {}
-func (noopObserver) InstanceClosed(string, string)                {}
+func (noopObserver) CallQueued(string, time.Duration)           {}
+func (noopObserver) CodeLoaded(string, string, time.Duration)   {}
+func (noopObserver) InstanceMade(string, string, time.Duration) {}
+func (noopObserver) InstanceRestored(string, time.Duration)     {}
+func (noopObserver) InstanceClosed(string, string)              {}
 
-// Load is a plugin's current load.
-type Load struct {
+// Stats are a plugin's current numbers of calls and instances.
+type Stats struct {
 	// Running counts calls in an instance, Waiting calls that wait for a slot.
 	Running, Waiting int
 	// Idle counts instances ready for a call, Used those to be restored first.
@@ -62,17 +62,17 @@ type Load struct {
 	Interpreted bool
 }
 
-// Load returns the current load. It never blocks: values that are locked at the moment are zero.
-func (p *Plugin) Load() Load {
-	var load Load
-	load.Running, load.Waiting = p.gate.Load()
+// Stats returns the current numbers. It never blocks: values that are locked at the moment are zero.
+func (p *Plugin) Stats() Stats {
+	var stats Stats
+	stats.Running, stats.Waiting = p.gate.Load()
 	if code, ok := p.tryLoadedCode(); ok {
-		load.Interpreted = code.interpreted
+		stats.Interpreted = code.interpreted
 		code.pool.mu.Lock()
 		defer code.pool.mu.Unlock()
-		load.Idle, load.Used = len(code.pool.idle), len(code.pool.used)
+		stats.Idle, stats.Used = len(code.pool.idle), len(code.pool.used)
 	}
-	return load
+	return stats
 }
 
 // Memory returns the used part of the memory budget and its limit, in bytes.

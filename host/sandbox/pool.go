@@ -89,8 +89,8 @@ func (p *Plugin) startFirstInstance(ctx context.Context, code *code, c *call) (*
 	if i.files.End() > 0 || i.descriptorsChanged {
 		i.notCopyable = "the start leaves files open or changes descriptors"
 	}
-	if i.linked != nil && i.linked.Passing() != "" {
-		i.notCopyable = "the start leaves a resource open: " + i.linked.Passing()
+	if i.linked != nil && i.linked.CallScoped() != "" {
+		i.notCopyable = "the start leaves a resource open: " + i.linked.CallScoped()
 	}
 	if c.HasPrivate() {
 		i.notCopyable = "the start uses a database, requests or commands, whose answers are the caller's"

@@ -110,7 +110,7 @@ const (
 
 // acquire waits for a slot. It fails with the error of ctx; release must be called in any case.
 func (t *turn) acquire(ctx context.Context) error {
-	if s := t.scheduler; s == nil || s.waiting.Load() == 0 && s.tryAcquire(t) {
+	if s := t.scheduler; s.waiting.Load() == 0 && s.tryAcquire(t) {
 		return nil
 	}
 	return t.enqueueAndWait(ctx)
@@ -157,9 +157,6 @@ func (t *turn) leaveHost(ctx context.Context) error {
 // release ends the turn and frees its slot, if it has one.
 func (t *turn) release() {
 	s := t.scheduler
-	if s == nil {
-		return
-	}
 	before := t.state.Swap(turnIdle)
 	held := before == turnComputing || before == turnInHost
 	if before != turnPreempted && t.share.parent == nil {

@@ -85,19 +85,19 @@ func (s *sessions) reference(id sessionID) (found *session, before int) {
 }
 
 // release ends the turn of a call.
-func (s *sessions) release(left *session) {
-	if left == nil {
+func (s *sessions) release(session *session) {
+	if session == nil {
 		return
 	}
-	<-left.turn
-	s.unreference(left)
+	<-session.turn
+	s.unreference(session)
 }
 
-func (s *sessions) unreference(left *session) {
+func (s *sessions) unreference(session *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	left.users--
-	left.since = time.Now()
+	session.users--
+	session.since = time.Now()
 	if len(s.byID) > s.maxSessions {
 		s.forgetOldest()
 	}

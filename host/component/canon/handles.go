@@ -138,9 +138,9 @@ func (h *Handles) Restore(s Snapshot, translate func(*ResourceType) *ResourceTyp
 // Close drops all resources of the host.
 func (h *Handles) Close() { h.Restore(Snapshot{entries: make([]handle, 1)}, nil) }
 
-// Passing returns the name of a resource type of the host of which the table holds a resource that belongs to one call
+// CallScoped returns the name of a resource type of the host of which the table holds a resource that belongs to one call
 // (it is not broker.Lasting), or "". An instance with one cannot be copied.
-func (h *Handles) Passing() string {
+func (h *Handles) CallScoped() string {
 	for i := range h.entries {
 		entry := &h.entries[i]
 		if entry.typ == nil {
@@ -154,8 +154,8 @@ func (h *Handles) Passing() string {
 	return ""
 }
 
-// DropPassing drops the resources that Passing finds.
-func (h *Handles) DropPassing() {
+// DropCallScoped drops the resources that CallScoped finds.
+func (h *Handles) DropCallScoped() {
 	for i := range h.entries {
 		entry := h.entries[i]
 		_, guest := entry.value.(*Resource)

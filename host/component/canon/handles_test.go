@@ -254,11 +254,11 @@ func TestPassing(t *testing.T) {
 	if _, err := w.definer.New(w.pair, 7); err != nil {
 		t.Fatal(err)
 	}
-	if name := w.user.Passing() + w.definer.Passing(); name != "" {
+	if name := w.user.CallScoped() + w.definer.CallScoped(); name != "" {
 		t.Errorf("passing %q", name)
 	}
 	mustLower(t, frame, own(&w.fileName), &file{})
-	if name := w.user.Passing(); name != "file" {
+	if name := w.user.CallScoped(); name != "file" {
 		t.Errorf("passing %q", name)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/hako-run/hako/host/sandbox"
 )
 
-// Adapter implements sandbox.Contract for one component. It is safe for concurrent use.
+// Adapter implements sandbox.Adapter for one component. It is safe for concurrent use.
 type Adapter struct {
 	manifest *manifest.Manifest
 	// functions are the tools' functions by the names of the tools, in order.
@@ -125,8 +125,8 @@ func all(functions []Function) ([]Function, error) {
 	return nil, errors.New("the component exports no function: export the functions that are to be tools in its world")
 }
 
-// Equip sets the contract of spec.
-func (a *Adapter) Equip(spec *sandbox.Spec) { spec.Contract = a }
+// Equip sets the adapter of spec.
+func (a *Adapter) Equip(spec *sandbox.Spec) { spec.Adapter = a }
 
 // Complete returns the manifest with all tools: those of the manifest with what it does not say derived from their
 // functions. For an Adapter that Lists, listing is the result of List; omitted names what it lists that cannot be

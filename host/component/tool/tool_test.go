@@ -183,11 +183,11 @@ func (g *fakeGuest) Host() *broker.Call { return &broker.Call{Plugin: "x"} }
 
 func (g *fakeGuest) Limits() manifest.Limits { return manifest.Limits{Output: 1000} }
 
-func (g *fakeGuest) LimitError(name string) *limit.Error { return &limit.Error{Limit: name} }
+func (g *fakeGuest) OutputLimitError() *limit.Error { return &limit.Error{Limit: limit.Output} }
 
 func (g *fakeGuest) Reserve(n int64) error { g.reserved += n; return nil }
 
-func (g *fakeGuest) ReserveAnswer(data []byte) error { return g.Reserve(int64(len(data))) }
+func (g *fakeGuest) ReserveResponse(data []byte) error { return g.Reserve(int64(len(data))) }
 
 func call(tool, arguments string) *abi.Request {
 	return &abi.Request{Method: abi.CallTool, Name: tool, Arguments: json.RawMessage(arguments)}

@@ -11,7 +11,6 @@ import (
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/component"
 	"github.com/hako-run/hako/host/internal/mcpjson"
-	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/internal/strictjson"
@@ -234,9 +233,9 @@ func marshal(g guest, v any) ([]byte, error) {
 			Reason: "returned a value that has no JSON form", Err: err}
 	}
 	if int64(len(data)) > g.Limits().Output {
-		return nil, g.LimitError(limit.Output)
+		return nil, g.OutputLimitError()
 	}
-	return data, g.ReserveAnswer(data)
+	return data, g.ReserveResponse(data)
 }
 
 // maxPages bounds the pages of a list.
@@ -319,7 +318,7 @@ func (f *Function) ask(ctx context.Context, g guest, fields recordFields) (jsonO
 	answer, err := form.of(t, value)
 	switch {
 	case errors.Is(err, errTooLarge):
-		return nil, nil, g.LimitError(limit.Output)
+		return nil, nil, g.OutputLimitError()
 	case err != nil:
 		return nil, nil, &sandbox.GuestError{Plugin: g.Host().Plugin,
 			Reason: "returned an invalid response to " + f.Export + ": " + err.Error(), Err: err}

@@ -64,7 +64,7 @@ func fib(n int) int {
 func waysOf(t *testing.T) []way {
 	wasm := guesttest.Build(t, "host/internal/guesttest/guests/extism")
 	fresh := probeSpec(t, manifest.StateCall)
-	fresh.Contract = freshly{}
+	fresh.Adapter = freshly{}
 	return []way{
 		{"native", func(*testing.T) func(*abi.Request) error { return callNative }},
 		{"reused", through(t, probeSpec(t, manifest.StateShared))},

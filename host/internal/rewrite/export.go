@@ -6,8 +6,8 @@ import (
 	"github.com/hako-run/hako/host/internal/wasmbin"
 )
 
-// Signature returns the sections of a module that say what it imports and exports. They are no valid module.
-func Signature(module []byte) (signature []byte, err error) {
+// Declarations returns the sections of a module that say what it imports and exports. They are no valid module.
+func Declarations(module []byte) (declarations []byte, err error) {
 	defer wasmbin.Catch(&err)
 	sections := readSections(module)
 	for _, id := range []byte{wasmbin.StartSection, wasmbin.ElementSection, wasmbin.DataCountSection,

@@ -158,11 +158,11 @@ func (i *Instance) Restore(s *Snapshot) {
 	}
 }
 
-// Passing returns the name of a resource of the host that the instance holds and that belongs to one call, or "". Such
+// CallScoped returns the name of a resource of the host that the instance holds and that belongs to one call, or "". Such
 // an instance cannot be copied.
-func (i *Instance) Passing() string {
+func (i *Instance) CallScoped() string {
 	for n := range i.components {
-		if name := i.components[n].handles.Passing(); name != "" {
+		if name := i.components[n].handles.CallScoped(); name != "" {
 			return name
 		}
 	}
@@ -172,7 +172,7 @@ func (i *Instance) Passing() string {
 // EndCall drops the resources of the host that belong to the call.
 func (i *Instance) EndCall() {
 	for n := range i.components {
-		i.components[n].handles.DropPassing()
+		i.components[n].handles.DropCallScoped()
 	}
 }
 

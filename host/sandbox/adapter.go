@@ -11,13 +11,13 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Contract passes requests to guests with an ABI other than ABI 1. Limits, queue, clean instances and mounts are the
+// Adapter passes requests to guests with an ABI other than ABI 1. Limits, queue, clean instances and mounts are the
 // sandbox's, as for any guest. The methods run guest code with Guest.Invoke, on the goroutine of the call, and are
 // called concurrently. The host functions that such guests import are among Spec.Modules.
 //
 // An error ends the call and the instance. An error of Invoke must be returned as it is or wrapped: the sandbox derives
 // from it what ended the guest. The caller gets an *abi.Error, also if a host function panicked with it.
-type Contract interface {
+type Adapter interface {
 	// Start prepares a new instance for its first call. Further instances are copies of a started one, unless it drew
 	// random numbers or called Guest.DisableCopies.
 	Start(ctx context.Context, guest *Guest) error
@@ -25,7 +25,7 @@ type Contract interface {
 	Serve(ctx context.Context, guest *Guest, request *abi.Request) (*abi.Response, error)
 }
 
-// Guest gives a Contract and its host functions access to a guest during its start or one call.
+// Guest gives an Adapter and its host functions access to a guest during its start or one call.
 type Guest struct{ call *call }
 
 // GuestOf returns the guest that called a host function; ctx is the function's.
@@ -37,23 +37,28 @@ func (g *Guest) Host() *broker.Call { return &g.call.Call }
 // Limits returns the limits of the call.
 func (g *Guest) Limits() manifest.Limits { return g.call.limits }
 
-// LimitError returns the error for exceeding limit.Memory or limit.Output. A Contract returns it; a host function
-// panics with it.
-func (g *Guest) LimitError(name string) *limit.Error {
-	bytes := g.call.limits.Output
-	if name == limit.Memory {
-		bytes = g.call.limits.Memory
-	}
+// MemoryLimitError returns the error for exceeding the memory limit. An Adapter returns it; a host function panics with
+// it.
+func (g *Guest) MemoryLimitError() *limit.Error {
+	return g.sizeError(limit.Memory, g.call.limits.Memory)
+}
+
+// OutputLimitError is MemoryLimitError for the output limit.
+func (g *Guest) OutputLimitError() *limit.Error {
+	return g.sizeError(limit.Output, g.call.limits.Output)
+}
+
+func (g *Guest) sizeError(name string, bytes int64) *limit.Error {
 	return g.call.limitError(name, limit.Bytes(bytes), "ask for less at once, or raise limits."+name)
 }
 
 // Reserve charges n bytes of host memory to the memory budget until the call has ended. It must be called before the
-// memory is allocated and waits until the budget has room. A Contract returns its error; a host function panics with
+// memory is allocated and waits until the budget has room. An Adapter returns its error; a host function panics with
 // it.
 func (g *Guest) Reserve(n int64) error { return g.call.reserve(n) }
 
-// ReserveAnswer is Reserve for the copy of an answer and for the memory that decoding it as JSON takes.
-func (g *Guest) ReserveAnswer(data []byte) error {
+// ReserveResponse is Reserve for the copy of a response and for the memory that decoding it as JSON takes.
+func (g *Guest) ReserveResponse(data []byte) error {
 	return g.call.reserve(int64(len(data)) + readingBytes(data, nil))
 }
 
@@ -66,7 +71,7 @@ func (g *Guest) Exports(name string) bool {
 	return g.call.instance.cores[0].module.ExportedFunction(name) != nil
 }
 
-// Invoke calls a function that the guest exports, with as many parameters as it takes. ctx is the context of Start or
+// Invoke calls a function that the guest exports, with as many parameters as it takes. It must exist; see Exports. ctx is the context of Start or
 // Serve.
 func (g *Guest) Invoke(ctx context.Context, name string, params ...uint64) ([]uint64, error) {
 	return g.call.instance.cores[0].module.ExportedFunction(name).Call(ctx, params...)

@@ -9,7 +9,6 @@ import (
 	"sync/atomic"
 
 	"github.com/hako-run/hako/host/internal/mcpjson"
-	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -180,9 +179,9 @@ func (s *session) invoke(
 		return nil, &abi.Error{Code: abi.CodeInternal, Message: message}, nil
 	}
 	if int64(len(s.kernel.output.data)) > s.guest.Limits().Output {
-		return nil, nil, s.guest.LimitError(limit.Output)
+		return nil, nil, s.guest.OutputLimitError()
 	}
-	if err := s.guest.ReserveAnswer(s.kernel.output.data); err != nil {
+	if err := s.guest.ReserveResponse(s.kernel.output.data); err != nil {
 		return nil, nil, err
 	}
 	return append([]byte(nil), s.kernel.output.data...), nil, nil

@@ -14,16 +14,16 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-var _ sandbox.Contract = (*Adapter)(nil)
+var _ sandbox.Adapter = (*Adapter)(nil)
 
 // guest is a *sandbox.Guest.
 type guest interface {
 	Host() *broker.Call
 	Call(ctx context.Context, export string, args []any) (any, error)
 	Limits() manifest.Limits
-	LimitError(name string) *limit.Error
+	OutputLimitError() *limit.Error
 	Reserve(bytes int64) error
-	ReserveAnswer(data []byte) error
+	ReserveResponse(data []byte) error
 }
 
 // Start does nothing: instantiation has run the component's start functions.
@@ -116,7 +116,7 @@ func (f *Function) failure(g guest, value any) (*abi.Response, error) {
 // bounded checks a text against the output limit.
 func bounded(g guest, text string) (string, error) {
 	if int64(len(text)) > g.Limits().Output {
-		return "", g.LimitError(limit.Output)
+		return "", g.OutputLimitError()
 	}
 	return text, nil
 }
@@ -131,10 +131,10 @@ func encode(g guest, key string, t *component.Type, value any) ([]byte, error) {
 		err = e.single(key, t, value)
 	}
 	if errors.Is(err, errTooLarge) || err == nil && len(e.out) > e.limit {
-		return nil, g.LimitError(limit.Output)
+		return nil, g.OutputLimitError()
 	}
 	if err != nil {
 		return nil, err
 	}
-	return e.out, g.ReserveAnswer(e.out)
+	return e.out, g.ReserveResponse(e.out)
 }
