@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -37,13 +36,11 @@ Exit codes: 0 stopped, or all sessions have ended; 2 usage, configuration, or th
   hako agent run --session sesn_011CZkZ`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			source := a.source(cmd)
-			digest := source.Digest() // before the configuration is read, so that a change in between is noticed
-			c, err := a.config(cmd)
+			options, err := a.loadServerOptions(cmd)
 			if err != nil {
 				return err
 			}
-			return a.runAgent(cmd.Context(), a.serverOptions(c, source, digest))
+			return a.runAgent(cmd.Context(), options)
 		},
 	}
 	flags := cmd.Flags()
@@ -59,20 +56,9 @@ Exit codes: 0 stopped, or all sessions have ended; 2 usage, configuration, or th
 }
 
 // runAgent follows the sessions of the configuration until ctx ends.
-func (a *app) runAgent(ctx context.Context, o server.Options) (err error) {
-	orders, stopOrders := a.orders()
-	defer stopOrders()
-	o.Reload = orders
-	s, err := server.NewAgent(o)
-	if err != nil {
-		return err
-	}
-	defer a.exitIfStuck(ctx, s.Grace)()
-	defer func() { err = errors.Join(err, s.Close()) }()
-	a.warnUnshipped(o.Config)
-	if err := s.Open(ctx); err != nil {
-		return err
-	}
-	defer a.terminal().AnswerQuestions(ctx, s.Approvals(), o.Config.Locale)()
-	return serving(s.Run(ctx))
+func (a *app) runAgent(ctx context.Context, o server.Options) error {
+	return a.runServer(ctx, server.NewAgent, o, func(s *server.Server) error {
+		defer a.terminal().AnswerQuestions(ctx, s.Approvals(), o.Config.Locale)()
+		return s.Run(ctx)
+	})
 }

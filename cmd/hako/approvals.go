@@ -37,7 +37,7 @@ approve them. Whoever can write to hako's store is an operator and may answer an
 	return a.withJSON(cmd)
 }
 
-// withApprovals calls do with the approvals for approvals of the configuration's store.
+// withApprovals calls do with the approval queue of the configured store.
 func (a *app) withApprovals(cmd *cobra.Command, do func(*config.Config, *approval.Queue) error) error {
 	return a.withStore(cmd, func(c *config.Config, s *store.Store) error {
 		approvals, err := approval.New(cmd.Context(), s, nil)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/install"
-	"github.com/hako-run/hako/internal/terminal"
 )
 
 func (a *app) pluginSyncCommand() *cobra.Command {
@@ -67,26 +66,4 @@ func (a *app) syncUnlocked(ctx context.Context, c *config.Config, folder *instal
 			name)
 	}
 	return err
-}
-
-func (a *app) pluginBundleCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "bundle FILE.tar",
-		Short: "Write the plugins of the lock file to one file, for machines without a network",
-		Long: `Write the plugins of the lock file to a tar file in the form of an OCI layout. On a machine without a
-network, hako plugin sync --from FILE.tar fills the plugin folder from it. Plugins from registries keep their manifests
-and signatures.`,
-		Args: arguments(1, 1),
-		RunE: a.withFolder(func(cmd *cobra.Command, _ *config.Config, folder *install.Folder, args []string) error {
-			count, leftOut, err := folder.Bundle(cmd.Context(), a.path(args[0]))
-			if err != nil {
-				return err
-			}
-			for _, problem := range leftOut {
-				printf(a.stderr, "left out: %v\n", problem)
-			}
-			return printf(a.stdout, "%s has %s of the lock file\nNext: hako plugin sync --from %[1]s\n",
-				args[0], terminal.Count(count, "plugin"))
-		}),
-	}
 }

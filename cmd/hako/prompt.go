@@ -1,26 +1,42 @@
 package main
 
 import (
-	"os"
+	"encoding/json"
 
-	"golang.org/x/term"
+	"github.com/spf13/cobra"
 
+	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/internal/terminal"
+	"github.com/hako-run/hako/pdk/abi"
 )
 
-// terminal is the terminal that this process runs at, if any.
-func (a *app) terminal() terminal.IO {
-	return terminal.IO{In: a.stdin, Out: a.stdout, Err: a.stderr, Interactive: a.interactive()}
-}
-
-// agrees asks the user a question that is answered with y or n.
-func (a *app) agrees(question string) bool { return a.terminal().Agrees(question) }
-
-// interactive reports whether a person sits at the terminal.
-func (a *app) interactive() bool {
-	if a.person != nil {
-		return *a.person
+func (a *app) promptCommand() *cobra.Command {
+	var tenant string
+	cmd := &cobra.Command{
+		Use:   "prompt NAME [ARGUMENTS]",
+		Short: "Get a prompt",
+		Long: `Get a prompt with its arguments filled in, the same way as an MCP client does. ARGUMENTS is a JSON object
+of texts, or - to read it from standard input. Each message is printed after its role. The exit codes are those of "hako
+call".`,
+		Example: `  hako prompt plan_day '{"date":"2026-05-01"}'`,
+		Args:    arguments(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			input, err := a.callArguments(args[1:])
+			if err == nil {
+				err = json.Unmarshal(input, &map[string]string{})
+			}
+			if err != nil {
+				return usageError(cmd, err)
+			}
+			request := abi.Request{Method: abi.GetPrompt, Name: args[0], Arguments: input}
+			return a.request(cmd, tenant, upstreamFor(args[0]), request, nil, func(result *pipeline.Result) error {
+				if a.asJSON {
+					return a.printJSON(terminal.NewPromptResult(result.Response))
+				}
+				return terminal.WritePrompt(a.data(), result.Response.Messages)
+			})
+		},
 	}
-	file, ok := a.stdin.(*os.File)
-	return ok && term.IsTerminal(int(file.Fd()))
+	a.requestFlags(cmd, &tenant)
+	return cmd
 }

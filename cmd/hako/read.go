@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host/mcpclient"
@@ -28,37 +26,6 @@ bytes, but not on a terminal. The exit codes are those of "hako call".`,
 					return a.printJSON(terminal.NewResourceResult(result.Response))
 				}
 				return terminal.WriteResource(a.data(), result.Response.Contents, terminal.IsTerminal(a.stdout))
-			})
-		},
-	}
-	a.requestFlags(cmd, &tenant)
-	return cmd
-}
-
-func (a *app) promptCommand() *cobra.Command {
-	var tenant string
-	cmd := &cobra.Command{
-		Use:   "prompt NAME [ARGUMENTS]",
-		Short: "Get a prompt",
-		Long: `Get a prompt with its arguments filled in, the same way as an MCP client does. ARGUMENTS is a JSON object
-of texts, or - to read it from standard input. Each message is printed after its role. The exit codes are those of "hako
-call".`,
-		Example: `  hako prompt plan_day '{"date":"2026-05-01"}'`,
-		Args:    arguments(1, 2),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			input, err := a.callArguments(args[1:])
-			if err == nil {
-				err = json.Unmarshal(input, &map[string]string{})
-			}
-			if err != nil {
-				return usageError(cmd, err)
-			}
-			request := abi.Request{Method: abi.GetPrompt, Name: args[0], Arguments: input}
-			return a.request(cmd, tenant, upstreamFor(args[0]), request, nil, func(result *pipeline.Result) error {
-				if a.asJSON {
-					return a.printJSON(terminal.NewPromptResult(result.Response))
-				}
-				return terminal.WritePrompt(a.data(), result.Response.Messages)
 			})
 		},
 	}

@@ -36,14 +36,11 @@ SIGINT or SIGTERM starts a graceful shutdown: no more requests are accepted, and
 time limit (shutdown.grace). 10 seconds later remaining requests are abandoned. A second signal stops hako at once.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			source := a.source(cmd)
-			digest := source.Digest() // before the configuration is read, so that a change in between is noticed
-			c, err := a.config(cmd)
+			options, err := a.loadServerOptions(cmd)
 			if err != nil {
 				return err
 			}
 			processors.Spare()
-			options := a.serverOptions(c, source, digest)
 			options.Stdio, options.Extension = stdio, extension
 			options.HTTP = !stdio || cmd.Flags().Changed("http")
 			return a.serve(cmd.Context(), options)
@@ -57,49 +54,69 @@ time limit (shutdown.grace). 10 seconds later remaining requests are abandoned. 
 }
 
 // serve runs until ctx ends, or until the client on stdio disconnects.
-func (a *app) serve(ctx context.Context, o server.Options) (err error) {
+func (a *app) serve(ctx context.Context, o server.Options) error {
 	if o.Stdio {
 		o.In, o.Out = a.stdin, a.pipe
 		defer process.IgnoreBrokenPipes()()
 	}
+	o.QuietStart = o.HTTP && o.Config.LogFormat == "text" // the greeting shows the state of the plugins
+	return a.runServer(ctx, server.New, o, func(s *server.Server) error {
+		switch {
+		case o.QuietStart:
+			return a.greet(ctx, s)
+		case o.HTTP:
+			o.Logger.Info("serving", "url", s.URL(), "version", o.Build.Version)
+		}
+		return s.Run(ctx)
+	})
+}
+
+// greet runs s after a greeting. A person at a terminal gets a link that logs in. A log gets none: others may read it
+// later.
+func (a *app) greet(ctx context.Context, s *server.Server) error {
+	url, needsLink, err := s.ConsoleLink(ctx, terminal.IsTerminal(a.stderr))
+	if err != nil {
+		return err
+	}
+	if needsLink {
+		url += " (hako console prints a link that logs you in)"
+	}
+	report.Greeting(a.stderr, thisBuild().Version, s.Config, s.URL(), url, s.Plugins())
+	return s.Run(ctx)
+}
+
+// loadServerOptions loads the configuration of a server.
+func (a *app) loadServerOptions(cmd *cobra.Command) (server.Options, error) {
+	source := a.source(cmd)
+	digest := source.Digest() // before the configuration is read, so that a change in between is noticed
+	c, err := a.config(cmd)
+	if err != nil {
+		return server.Options{}, err
+	}
+	return a.serverOptions(c, source, digest), nil
+}
+
+// runServer opens the server that newServer returns for o, calls run, and closes the server. It gives the failure of a
+// listener its exit code.
+func (a *app) runServer(ctx context.Context, newServer func(server.Options) (*server.Server, error), o server.Options,
+	run func(*server.Server) error) (err error) {
 	orders, stopOrders := a.orders()
 	defer stopOrders()
 	o.Reload = orders
-	c := o.Config
-	greet := o.HTTP && c.LogFormat == "text"
-	o.QuietStart = greet // the greeting shows the state of the plugins
-	s, err := server.New(o)
+	s, err := newServer(o)
 	if err != nil {
 		return err
 	}
 	defer a.exitIfStuck(ctx, s.Grace)()
 	defer func() { err = errors.Join(err, s.Close()) }()
-	a.warnUnshipped(c)
+	a.warnUnshipped(o.Config)
 	if err := s.Open(ctx); err != nil {
 		return err
 	}
-	if greet {
-		// A person at a terminal gets a link that logs in. A log gets none: others may read it later.
-		url, needsLink, err := s.ConsoleLink(ctx, terminal.IsTerminal(a.stderr))
-		if err != nil {
-			return err
-		}
-		if needsLink {
-			url += " (hako console prints a link that logs you in)"
-		}
-		report.Greeting(a.stderr, thisBuild().Version, c, s.URL(), url, s.Plugins())
-	} else if o.HTTP {
-		o.Logger.Info("serving", "url", s.URL(), "version", o.Build.Version)
+	if err := run(s); !errors.Is(err, server.ErrServing) {
+		return err
 	}
-	return serving(s.Run(ctx))
-}
-
-// serving gives the failure of a listener its exit code.
-func serving(err error) error {
-	if errors.Is(err, server.ErrServing) {
-		return &exitError{exitFailed, err}
-	}
-	return err
+	return &exitError{exitFailed, err}
 }
 
 // exitIfStuck ends the process if it has not ended by itself some time after ctx: what is stuck, such as a file system

@@ -121,7 +121,7 @@ func (b *conversationStore) begin(p place, person, text, locale string, shared b
 			return ErrNotYours
 		case s.last < 0 || s.last > maxMessages:
 			return errDamaged
-			// If running is this process, the end of an earlier turn could not be saved.
+		// If it is this process, the end of an earlier turn could not be saved.
 		case s.running != "" && s.running != b.process.name():
 			return &runningError{s.running}
 		}

@@ -139,21 +139,22 @@ func (b *Bot) stayAlive(ctx context.Context, held context.Context) error {
 			"other processes take over its turns in Slack")
 		b.journal.end()
 		b.queues.abandon()
-		for err := errDead; err != nil; {
+		for {
 			select {
 			case <-time.After(startPause):
 			case <-ctx.Done():
 				return nil
 			}
-			held, err = b.journal.live(ctx)
+			var err error
+			if held, err = b.journal.live(ctx); err == nil {
+				break
+			}
 		}
 	}
 }
 
-// Intervals of maintain.
-const (
-	stopPoll = time.Second
-)
+// stopPoll is the interval of checks for turns that were stopped elsewhere.
+const stopPoll = time.Second
 
 // lostPoll is the interval of checks for dead processes, and of further attempts to end a broken answer. Tests change
 // it.
