@@ -77,7 +77,7 @@ type Options struct {
 type Runner struct {
 	options Options
 	spec    Spec
-	tempo   tempo
+	timing  timing
 	after   func(time.Duration) <-chan time.Time // time.After, but in tests
 	client  *client
 	journal *journal
@@ -101,8 +101,8 @@ type Runner struct {
 	open     map[string]*call    // guarded by mu: calls in progress, by session and ID
 }
 
-// tempo has intervals and timeouts, which tests shorten.
-type tempo struct {
+// timing has intervals and timeouts, which tests shorten.
+type timing struct {
 	discover time.Duration // interval of looking for sessions
 	silence  time.Duration // idle time after which a stream is reopened, because it may be broken
 	tick     time.Duration // interval of trying to start waiting calls
@@ -112,10 +112,9 @@ type tempo struct {
 	later    time.Duration // wait before trying again to claim a call of another process
 }
 
-var usual = tempo{
+var defaultTiming = timing{
 	discover: 10 * time.Second, silence: time.Minute, tick: time.Second, rest: 10 * time.Minute,
-	retry:   500 * time.Millisecond,
-	inspect: 30 * time.Second, later: 5 * time.Second,
+	retry: 500 * time.Millisecond, inspect: 30 * time.Second, later: 5 * time.Second,
 }
 
 const (
@@ -133,7 +132,7 @@ func New(ctx context.Context, o *Options) (*Runner, error) {
 		return nil, fmt.Errorf("agent: %w", err)
 	}
 	r := &Runner{
-		options: *o, spec: o.Spec.withDefaults(), tempo: usual, after: time.After,
+		options: *o, spec: o.Spec.withDefaults(), timing: defaultTiming, after: time.After,
 		sessions: map[string]*session{}, resting: map[string]string{}, open: map[string]*call{},
 	}
 	if r.options.Logger == nil {

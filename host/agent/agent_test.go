@@ -47,7 +47,7 @@ type world struct {
 	// governance is the pipeline's.
 	governance pipeline.Governance
 	// change may change what newRunner makes.
-	change func(*Options, *tempo)
+	change func(*Options, *timing)
 
 	mu sync.Mutex
 	// run is the behavior of the tools, made the calls that reached one. mu guards both.
@@ -115,7 +115,7 @@ func (w *world) newRunner(t *testing.T, spec Spec) *Runner {
 		},
 		Known: func(name string) bool { _, ok := w.catalog.View().Tool(name); return ok },
 	}
-	brisk := tempo{
+	brisk := timing{
 		discover: 20 * time.Millisecond, silence: time.Minute, tick: 10 * time.Millisecond, rest: time.Minute,
 		retry:   5 * time.Millisecond,
 		inspect: time.Hour, later: 20 * time.Millisecond,
@@ -127,7 +127,7 @@ func (w *world) newRunner(t *testing.T, spec Spec) *Runner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.tempo = brisk
+	r.timing = brisk
 	return r
 }
 

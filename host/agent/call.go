@@ -99,7 +99,7 @@ func (r *Runner) run(c *call) (settled bool) {
 		c.logger.Error("a call could not be claimed: retrying", "err", err)
 		return false
 	case err != nil:
-		return r.over(c)
+		return r.recordDropped(c)
 	case e.state == StateSent, e.state == StateDropped && !c.session.wants(c.event.ID):
 		return true
 	}
@@ -115,7 +115,7 @@ func (r *Runner) run(c *call) (settled bool) {
 		a = r.execute(c, wanted)
 	}
 	if a == nil {
-		return r.over(c)
+		return r.recordDropped(c)
 	}
 	if e.state != StateAnswered {
 		r.move(c, StateAnswered, a)
@@ -243,7 +243,7 @@ func (r *Runner) deliver(c *call, a *answer, result string) (settled bool) {
 			r.sent(c, result) // the session's event arrived before the response
 			return true
 		case c.ctx.Err() != nil:
-			return r.over(c)
+			return r.recordDropped(c)
 		case errors.Is(err, Auth):
 			r.fail(err)
 			return false
@@ -287,8 +287,8 @@ func (r *Runner) sent(c *call, result string) {
 	r.options.Observer.AgentCall(result, time.Since(c.since))
 }
 
-// over records that a call was cancelled. It reports whether that settles the call.
-func (r *Runner) over(c *call) (settled bool) {
+// recordDropped records that a call was cancelled. It reports whether that settles the call.
+func (r *Runner) recordDropped(c *call) (settled bool) {
 	if !c.unwanted() {
 		if err := r.journal.releaseCall(context.WithoutCancel(c.ctx), c.session.id, c.event.ID); err != nil {
 			c.logger.Error("a call could not be released to other processes", "err", err)

@@ -454,7 +454,7 @@ func TestProcessDied(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			lost := 0
-			w.change = func(o *Options, _ *tempo) {
+			w.change = func(o *Options, _ *timing) {
 				o.Lost = func(caller pipeline.Caller, tool string) {
 					if lost++; tool != test.tool || caller.Frontend != pipeline.FrontendAgent ||
 						caller.RequestID == "" {
@@ -528,7 +528,7 @@ func TestDrain(t *testing.T) {
 	session := w.fake.NewSession()
 	call := func(tool string) managedagents.Call { return managedagents.Call{Tool: tool, Input: object{}} }
 	ids := w.fake.Call(session, "", call("look"), call("echo"), call("put"))
-	w.change = func(o *Options, _ *tempo) { o.Grace = func() time.Duration { return time.Hour } }
+	w.change = func(o *Options, _ *timing) { o.Grace = func() time.Duration { return time.Hour } }
 	r := w.newRunner(t, Spec{Sessions: []string{session}})
 	r.after = func(grace time.Duration) <-chan time.Time {
 		if grace != time.Hour {
@@ -588,7 +588,7 @@ func TestStoreFails(t *testing.T) {
 		}
 	}
 	var log testlog.Buffer
-	w.change = func(o *Options, _ *tempo) { o.Logger = log.Logger() }
+	w.change = func(o *Options, _ *timing) { o.Logger = log.Logger() }
 	session := w.fake.NewSession()
 	r := w.newRunner(t, Spec{Sessions: []string{session}})
 	exec("ALTER TABLE agent_call RENAME TO elsewhere")
@@ -608,7 +608,7 @@ func TestNothingLeaks(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	var log testlog.Buffer
-	w.change = func(o *Options, _ *tempo) { o.Logger = log.Logger() }
+	w.change = func(o *Options, _ *timing) { o.Logger = log.Logger() }
 	w.does(func(context.Context, *abi.Request) (*abi.Response, error) { return text("hush-result"), nil })
 	w.fake.Faults.Add(fault.Fault{Method: "POST", Path: "/v1/sessions/*/events", Status: 500,
 		Body: `{"type":"error","error":{"type":"api_error","message":"hush-api"}}`, Times: 1})

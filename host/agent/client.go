@@ -325,16 +325,16 @@ func (c *client) stream(ctx context.Context, session string) (read func(take fun
 	return read, closed, err
 }
 
-// seen is a session in a listing.
-type seen struct {
+// listedSession is a session in a listing.
+type listedSession struct {
 	id string
 	// stamp changes whenever something happens in the session.
 	stamp string
 	// updated is the time of the last event. idle reports whether the agent waits for input.
 	updated     time.Time
 	idle, ended bool
-	// belt reads the session's tools.
-	belt func() *belt
+	// tools reads the session's tools.
+	tools func() *sessionTools
 }
 
 // sessionObject is a session as the API has it.
@@ -366,7 +366,7 @@ func (t *timestamp) UnmarshalJSON(data []byte) error {
 
 // find lists the sessions of an agent, or of all agents if it is empty, newest first, restricted to the environments if
 // there are any. It stops when take returns false.
-func (c *client) find(ctx context.Context, agent string, environments []string, take func(seen) bool) error {
+func (c *client) find(ctx context.Context, agent string, environments []string, take func(listedSession) bool) error {
 	query := url.Values{"limit": {strconv.Itoa(sessionsPage)}}
 	if agent != "" {
 		query.Set("agent_id", agent)
@@ -378,7 +378,7 @@ func (c *client) find(ctx context.Context, agent string, environments []string, 
 				!slices.Contains(environments, s.EnvironmentID) {
 				continue
 			}
-			if !take(seenOf(s)) {
+			if !take(listedSessionOf(s)) {
 				return false
 			}
 		}
@@ -386,9 +386,9 @@ func (c *client) find(ctx context.Context, agent string, environments []string, 
 	})
 }
 
-func seenOf(s *sessionObject) seen {
-	return seen{id: s.ID, stamp: stampOf(s), updated: s.UpdatedAt.Time, belt: func() *belt { return beltOf(s) },
-		idle: s.Status == "idle", ended: s.Status == "terminated"}
+func listedSessionOf(s *sessionObject) listedSession {
+	return listedSession{id: s.ID, stamp: stampOf(s), updated: s.UpdatedAt.Time, idle: s.Status == "idle",
+		ended: s.Status == "terminated", tools: func() *sessionTools { return sessionToolsOf(s) }}
 }
 
 // stampOf combines all fields that an event may change, because it is not documented which of them the API updates.

@@ -34,7 +34,7 @@ func (r *Runner) discover(followers *sync.WaitGroup) {
 		default:
 			failures = 0
 		}
-		pause := r.tempo.discover
+		pause := r.timing.discover
 		if failures > 0 {
 			pause = max(pause, r.backoff(failures))
 		}
@@ -57,9 +57,9 @@ func (r *Runner) look(ctx context.Context, followers *sync.WaitGroup, most int) 
 	var errs []error
 	for _, agent := range agents {
 		n := 0
-		err := r.client.find(ctx, agent, r.spec.Environments, func(seen seen) bool {
-			found[seen.id] = true
-			switch s, err := r.wants(seen); {
+		err := r.client.find(ctx, agent, r.spec.Environments, func(listed listedSession) bool {
+			found[listed.id] = true
+			switch s, err := r.wants(listed); {
 			case s != nil:
 				followers.Go(func() { r.follow(r.following, s) })
 			case errors.Is(err, errFull):
@@ -74,7 +74,7 @@ func (r *Runner) look(ctx context.Context, followers *sync.WaitGroup, most int) 
 		errs = append(errs, err) // continue with the other agents
 	}
 	if most == maxFound {
-		r.crowd(waiting)
+		r.logWaiting(waiting)
 	}
 	if err := errors.Join(errs...); err != nil || most < maxFound {
 		return err
@@ -85,8 +85,8 @@ func (r *Runner) look(ctx context.Context, followers *sync.WaitGroup, most int) 
 	return nil
 }
 
-// crowd logs how many sessions have to wait, when the number changes.
-func (r *Runner) crowd(waiting int) {
+// logWaiting logs how many sessions have to wait, when the number changes.
+func (r *Runner) logWaiting(waiting int) {
 	if waiting > 0 && waiting != r.waiting {
 		r.logger.Warn("sessions have to wait: the limit of followed sessions is reached", "waiting", waiting,
 			"followed", maxSessions)
@@ -101,7 +101,7 @@ const forGood = "for good"
 var errFull = errors.New("too many sessions are followed")
 
 // wants returns the session if it should be followed and is not yet, else nil. It fails with errFull.
-func (r *Runner) wants(found seen) (*session, error) {
+func (r *Runner) wants(found listedSession) (*session, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if s := r.sessions[found.id]; s != nil {
@@ -117,7 +117,7 @@ func (r *Runner) wants(found seen) (*session, error) {
 	delete(r.resting, found.id)
 	s := r.add(found.id, false)
 	s.stamp, s.idle, s.busy = found.stamp, found.idle, earlier(found.updated, time.Now())
-	s.belt = found.belt()
+	s.tools = found.tools()
 	return s, nil
 }
 
@@ -160,7 +160,7 @@ func (r *Runner) follow(ctx context.Context, s *session) {
 const maxBackoff = 30 * time.Second
 
 // backoff returns an exponential wait with jitter.
-func (r *Runner) backoff(failures int) time.Duration { return backoff(r.tempo.retry, failures) }
+func (r *Runner) backoff(failures int) time.Duration { return backoff(r.timing.retry, failures) }
 
 func backoff(first time.Duration, failures int) time.Duration {
 	return retry.Backoff(failures-1, first, maxBackoff)

@@ -89,17 +89,17 @@ func (s *session) streaming(ctx context.Context) error {
 	if err := s.catchUp(ctx); err != nil {
 		return err
 	}
-	silence, tick := time.NewTimer(s.runner.tempo.silence), time.NewTicker(s.runner.tempo.tick)
+	silence, tick := time.NewTimer(s.runner.timing.silence), time.NewTicker(s.runner.timing.tick)
 	defer silence.Stop()
 	defer tick.Stop()
 	for !s.ended {
-		if err := s.left(); err != nil {
+		if err := s.stopReason(); err != nil {
 			return err
 		}
 		select {
 		case e := <-events:
 			s.handle(e)
-			silence.Reset(s.runner.tempo.silence)
+			silence.Reset(s.runner.timing.silence)
 		case err := <-over:
 			over <- err
 			if err == nil {
@@ -125,7 +125,7 @@ func (s *session) polling(ctx context.Context) error {
 		if err := s.catchUp(ctx); err != nil || s.ended {
 			return err
 		}
-		if err := s.left(); err != nil {
+		if err := s.stopReason(); err != nil {
 			return err
 		}
 		if err := s.runner.untilPoll(ctx); err != nil {
@@ -137,7 +137,7 @@ func (s *session) polling(ctx context.Context) error {
 // untilPoll waits for the next poll, which Retire triggers at once.
 func (r *Runner) untilPoll(ctx context.Context) error {
 	if r.retired() {
-		return retry.Wait(ctx, min(r.tempo.tick, r.spec.Poll))
+		return retry.Wait(ctx, min(r.timing.tick, r.spec.Poll))
 	}
 	either, cancel := context.WithCancel(ctx)
 	defer cancel()

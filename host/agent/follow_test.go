@@ -89,7 +89,7 @@ func TestSilentStream(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.fake.Mute = true
-	w.change = func(_ *Options, tempo *tempo) { tempo.silence = 20 * time.Millisecond }
+	w.change = func(_ *Options, timing *timing) { timing.silence = 20 * time.Millisecond }
 	session := w.fake.NewSession()
 	first := w.fake.Call(session, "", echo(1))
 	start(t, w.newRunner(t, Spec{Sessions: []string{session}}))
@@ -313,7 +313,7 @@ func TestNoSuchSession(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	var log testlog.Buffer
-	w.change = func(o *Options, _ *tempo) { o.Logger = log.Logger() }
+	w.change = func(o *Options, _ *timing) { o.Logger = log.Logger() }
 	if err := w.newRunner(t, Spec{Sessions: []string{"sesn_misspelt"}}).Run(t.Context()); err != nil ||
 		!strings.Contains(log.String(), "there is no such session") {
 		t.Errorf("Run returned %v, and the log has %s", err, log.String())
@@ -357,7 +357,7 @@ func TestEndlessList(t *testing.T) {
 func TestRest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.change = func(_ *Options, tempo *tempo) { tempo.rest = 20 * time.Millisecond }
+	w.change = func(_ *Options, timing *timing) { timing.rest = 20 * time.Millisecond }
 	session := w.fake.NewSession()
 	if err := w.fake.Tell(session, "hello"); err != nil {
 		t.Fatal(err)
@@ -385,7 +385,7 @@ func TestEnvironments(t *testing.T) {
 	other := w.newRunner(t, Spec{Environments: []string{"env_other"}})
 	found := 0
 	if err := other.client.find(t.Context(), "", other.spec.Environments,
-		func(seen) bool { found++; return true }); err != nil || found != 0 {
+		func(listedSession) bool { found++; return true }); err != nil || found != 0 {
 		t.Errorf("%d sessions were found, %v", found, err)
 	}
 	start(t, w.newRunner(t, Spec{Environments: []string{managedagents.Environment}}))
@@ -505,7 +505,7 @@ func TestCrowd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	var log testlog.Buffer
-	w.change = func(o *Options, _ *tempo) { o.Logger = log.Logger() }
+	w.change = func(o *Options, _ *timing) { o.Logger = log.Logger() }
 	r := w.newRunner(t, Spec{Agents: []string{managedagents.DefaultAgent}})
 	for n := range maxSessions {
 		r.add(fmt.Sprint("sesn_other_", n), false)

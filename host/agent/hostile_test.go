@@ -183,7 +183,7 @@ func TestHostileAgentEvents(t *testing.T) {
 		t.Parallel()
 		w := newWorld(t)
 		w.fake.Mute = true // the list is all that there is
-		w.change = func(_ *Options, tempo *tempo) { tempo.silence = 20 * time.Millisecond }
+		w.change = func(_ *Options, timing *timing) { timing.silence = 20 * time.Millisecond }
 		session := w.fake.NewSession()
 		w.fake.Emit(session, event(typeRunning, "processed_at", "9999-12-31T23:59:59Z"))
 		first := w.fake.Call(session, "", echo(1))
@@ -201,7 +201,7 @@ func TestHostileAgentFloods(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			var log testlog.Buffer
-			w.change = func(o *Options, _ *tempo) { o.Logger = log.Logger() }
+			w.change = func(o *Options, _ *timing) { o.Logger = log.Logger() }
 			running := w.blocks() // so that open calls stay open
 			bad, good := w.fake.NewSession(), w.fake.NewSession()
 			events(func(e managedagents.Event) { w.fake.Emit(bad, e) })
@@ -362,7 +362,7 @@ func TestHostileAgentKey(t *testing.T) {
 			w := newWorld(t)
 			w.url = server.URL
 			var log testlog.Buffer
-			w.change = func(o *Options, _ *tempo) { o.Logger = log.Logger() }
+			w.change = func(o *Options, _ *timing) { o.Logger = log.Logger() }
 			r := w.newRunner(t, Spec{Sessions: []string{"s"}})
 			stop := start(t, r)
 			eventually(t, "logged", func() bool { return status == 401 || status == 403 || log.String() != "" })

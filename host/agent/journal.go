@@ -141,13 +141,11 @@ func (j *journal) takeOver(ctx context.Context, session, id, owner string) (e *e
 	return e, err
 }
 
-// read reads a call. One in a state that is not known, or whose answer cannot be read, may have run: it is one that
-// runs.
+// read reads a call. A call with an unknown state or an unreadable answer may have run, so it is reported as running.
 func read(ctx context.Context, tx *sql.Tx, session, id string) (*entry, error) {
 	e, text := new(entry), ""
 	err := tx.QueryRowContext(ctx, `SELECT owner, state, answer FROM agent_call WHERE session = $1 AND id = $2`,
-		session,
-		id).Scan(&e.owner, &e.state, &text)
+		session, id).Scan(&e.owner, &e.state, &text)
 	if err != nil || e.state == StateTaken || e.state == StateRunning || e.state == StateSent ||
 		e.state == StateDropped {
 		return e, err

@@ -9,15 +9,15 @@ import (
 	"github.com/hako-run/hako/internal/retry"
 )
 
-// belt has the custom tools of a session: those of the agent's version at its start.
-type belt struct {
+// sessionTools has the custom tools of a session: those of the agent's version at its start.
+type sessionTools struct {
 	agent   string
 	version int64
 	tools   []Definition
 }
 
-func beltOf(s *sessionObject) *belt {
-	b := &belt{agent: s.Agent.ID, version: s.Agent.Version}
+func sessionToolsOf(s *sessionObject) *sessionTools {
+	b := &sessionTools{agent: s.Agent.ID, version: s.Agent.Version}
 	for _, tool := range s.Agent.Tools {
 		if d, custom := readDefinition(string(tool)); custom {
 			b.tools = append(b.tools, d)
@@ -36,7 +36,7 @@ type difference struct {
 func (d *difference) empty() bool { return len(d.gone)+len(d.changed)+len(d.unknown) == 0 }
 
 // against compares the tools with those that hako offers, without descriptions, which may be in another language.
-func (b *belt) against(offered []Definition) *difference {
+func (b *sessionTools) against(offered []Definition) *difference {
 	d, known := new(difference), map[string]bool{}
 	for _, tool := range b.tools {
 		known[tool.Name] = true
@@ -84,7 +84,7 @@ func (r *Runner) inspect(ctx context.Context) {
 	defer cancel()
 	defer context.AfterFunc(r.serving, cancel)()
 	seen := &inspection{warned: map[string]bool{}}
-	for retry.Wait(ctx, r.tempo.inspect) == nil {
+	for retry.Wait(ctx, r.timing.inspect) == nil {
 		r.compare(ctx, seen)
 	}
 	r.options.Observer.AgentOutdated(-seen.count)
@@ -94,7 +94,7 @@ func (r *Runner) inspect(ctx context.Context) {
 func (r *Runner) compare(ctx context.Context, seen *inspection) {
 	offers := defined(r.custom.Fit(offered(r.options.Tools(r.caller("", "")), r.options.Locale)))
 	now, count := map[string]string{}, 0
-	for id, b := range r.belts(ctx) {
+	for id, b := range r.sessionTools(ctx) {
 		d := b.against(offers)
 		if r.spec.Unknown == UnknownLeave {
 			d.gone = nil // another program has them
@@ -120,34 +120,34 @@ func (r *Runner) compare(ctx context.Context, seen *inspection) {
 	seen.count = count
 }
 
-// belts returns the tools of the followed sessions, as far as they can be read.
-func (r *Runner) belts(ctx context.Context) map[string]*belt {
-	known, missing := map[string]*belt{}, []*session(nil)
+// sessionTools returns the tools of the followed sessions, as far as they can be read.
+func (r *Runner) sessionTools(ctx context.Context) map[string]*sessionTools {
+	known, missing := map[string]*sessionTools{}, []*session(nil)
 	r.mu.Lock()
 	for id, s := range r.sessions {
-		if known[id] = s.belt; s.belt == nil {
+		if known[id] = s.tools; s.tools == nil {
 			delete(known, id)
 			missing = append(missing, s)
 		}
 	}
 	r.mu.Unlock()
 	for _, s := range missing {
-		b, err := r.client.belt(ctx, s.id)
+		b, err := r.client.sessionTools(ctx, s.id)
 		if err != nil {
 			continue // the session's follower reports the error
 		}
 		r.mu.Lock()
-		s.belt, known[s.id] = b, b
+		s.tools, known[s.id] = b, b
 		r.mu.Unlock()
 	}
 	return known
 }
 
-// belt reads the tools of a session.
-func (c *client) belt(ctx context.Context, session string) (*belt, error) {
+// sessionTools reads the tools of a session.
+func (c *client) sessionTools(ctx context.Context, session string) (*sessionTools, error) {
 	var s sessionObject
 	if err := c.request(ctx, opSessions, http.MethodGet, sessionPath(session), nil, nil, &s); err != nil {
 		return nil, err
 	}
-	return beltOf(&s), nil
+	return sessionToolsOf(&s), nil
 }

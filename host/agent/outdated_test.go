@@ -38,8 +38,8 @@ func TestOtherTools(t *testing.T) {
 			session := w.fake.NewSession()
 			var log testlog.Buffer
 			counts := new(gauge)
-			w.change = func(o *Options, tempo *tempo) {
-				o.Logger, o.Observer, tempo.inspect = log.Logger(), counts, 5*time.Millisecond
+			w.change = func(o *Options, timing *timing) {
+				o.Logger, o.Observer, timing.inspect = log.Logger(), counts, 5*time.Millisecond
 			}
 			spec := Spec{Sessions: []string{session}}
 			if found {
@@ -89,11 +89,11 @@ func TestDifferenceThatStands(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			var log testlog.Buffer
-			w.change = func(o *Options, _ *tempo) { o.Logger = log.Logger() }
+			w.change = func(o *Options, _ *timing) { o.Logger = log.Logger() }
 			r := w.newRunner(t, Spec{Sessions: []string{"sesn_1"}, Unknown: test.unknown})
 			s, seen := r.add("sesn_1", true), &inspection{warned: map[string]bool{}}
 			for _, tools := range test.looks {
-				s.belt = &belt{agent: "agent_1", version: 1, tools: tools}
+				s.tools = &sessionTools{agent: "agent_1", version: 1, tools: tools}
 				r.compare(t.Context(), seen)
 			}
 			if said := strings.Count(log.String(), "hako agent apply"); seen.count != test.count || said != test.said {

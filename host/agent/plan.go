@@ -58,8 +58,8 @@ func (c Change) Tool() string {
 	return c.Old.Name
 }
 
-// shown is an agent as returned by the API.
-type shown struct {
+// agentObject is an agent as returned by the API.
+type agentObject struct {
 	id, name string
 	version  int64
 	archived bool
@@ -69,7 +69,7 @@ type shown struct {
 
 // plan compares the tools of an agent with the wanted ones. With adopt, hako takes over other custom tools of the same
 // names.
-func plan(a *shown, wanted []Definition, adopt bool) (*Plan, error) {
+func plan(a *agentObject, wanted []Definition, adopt bool) (*Plan, error) {
 	p := &Plan{Agent: a.id, Name: a.name, Version: a.version, wanted: wanted, adopt: adopt}
 	if a.archived {
 		return nil, fmt.Errorf("agent %s is archived, and cannot be changed: name another", a.id)
@@ -87,7 +87,7 @@ func plan(a *shown, wanted []Definition, adopt bool) (*Plan, error) {
 
 // mergeTools compares the agent's tools with the wanted ones and adds the missing ones. It returns how many custom
 // tools are not hako's.
-func (p *Plan) mergeTools(a *shown) (others int, err error) {
+func (p *Plan) mergeTools(a *agentObject) (others int, err error) {
 	missing, taken := map[string]*Definition{}, []string(nil)
 	for i := range p.wanted {
 		missing[p.wanted[i].Name] = &p.wanted[i]

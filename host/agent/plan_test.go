@@ -23,7 +23,7 @@ func FuzzPlan(f *testing.F) {
 		if !json.Valid([]byte(raw)) {
 			return // the SDK has read it
 		}
-		agent := &shown{id: "agent_1", version: 1, tools: []string{raw},
+		agent := &agentObject{id: "agent_1", version: 1, tools: []string{raw},
 			metadata: map[string]string{"hako_tools_1": mark, "k": "v"}}
 		first, err := plan(agent, wanted, true)
 		if err != nil {

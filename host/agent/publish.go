@@ -32,12 +32,12 @@ func NewPublisher(spec Spec, proxy *url.URL) (*Publisher, error) {
 	if err := spec.checkAccess(); err != nil {
 		return nil, fmt.Errorf("agent: %w", err)
 	}
-	return &Publisher{newClient(&spec, proxy, noObserver{}.AgentRequest), usual.retry}, nil
+	return &Publisher{newClient(&spec, proxy, noObserver{}.AgentRequest), defaultTiming.retry}, nil
 }
 
 // Plan reads an agent and returns the changes that make its custom tools those of the list. Which tools are
 // hako's is noted in the agent's metadata, under the keys hako_tools_1 and so on: others stay as they are. With adopt,
-// custom tools become hako's that are not and are named like one of the list.
+// hako also takes over custom tools of other owners that have the name of a listed tool.
 //
 // It fails if the definitions pass a limit of the API, if there are tools that would have to be adopted, if the agent
 // is archived, or with an *Error.
@@ -99,7 +99,7 @@ func (p *Publisher) Apply(ctx context.Context, agreed *Plan) (version int64, err
 func agentPath(id string) string { return "/v1/agents/" + url.PathEscape(id) }
 
 // agent reads the latest version of an agent.
-func (c *client) agent(ctx context.Context, id string) (*shown, error) {
+func (c *client) agent(ctx context.Context, id string) (*agentObject, error) {
 	var a struct {
 		Name       string            `json:"name"`
 		Version    int64             `json:"version"`
@@ -110,7 +110,8 @@ func (c *client) agent(ctx context.Context, id string) (*shown, error) {
 	if err := c.request(ctx, opAgents, http.MethodGet, agentPath(id), nil, nil, &a); err != nil {
 		return nil, err
 	}
-	read := &shown{id: id, name: a.Name, version: a.Version, archived: !a.ArchivedAt.IsZero(), metadata: a.Metadata}
+	read := &agentObject{id: id, name: a.Name, version: a.Version, archived: !a.ArchivedAt.IsZero(),
+		metadata: a.Metadata}
 	for _, tool := range a.Tools {
 		read.tools = append(read.tools, string(tool))
 	}

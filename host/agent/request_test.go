@@ -51,8 +51,8 @@ func TestRequests(t *testing.T) {
 	for _, send := range []func() error{
 		func() error { return c.list(ctx, "s1", since, func(*event) {}, discard) },
 		func() error { return c.list(ctx, "s1", time.Time{}, func(*event) {}, discard) },
-		func() error { return c.find(ctx, "agent_1", nil, func(seen) bool { return true }) },
-		func() error { return c.find(ctx, "", nil, func(seen) bool { return true }) },
+		func() error { return c.find(ctx, "agent_1", nil, func(listedSession) bool { return true }) },
+		func() error { return c.find(ctx, "", nil, func(listedSession) bool { return true }) },
 		func() error { return c.send(ctx, "s1", "call_1", answers) },
 		func() error { return c.send(ctx, "s1", "call_1", &answer{}) },
 		func() error { _, err := c.agent(ctx, "agent_1"); return err },
@@ -61,7 +61,7 @@ func TestRequests(t *testing.T) {
 				tools: []json.RawMessage{json.RawMessage(`{"type":"custom","name":"a"}`)}, metadata: map[string]*string{"a": &value, "b": nil}})
 			return err
 		},
-		func() error { _, err := c.belt(ctx, "s1"); return err },
+		func() error { _, err := c.sessionTools(ctx, "s1"); return err },
 		func() error {
 			_, closed, err := c.stream(ctx, "s1")
 			if err == nil {

@@ -101,7 +101,7 @@ func TestRetireAtRest(t *testing.T) {
 		t.Run(follow, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.change = func(_ *Options, tempo *tempo) { tempo.discover = time.Hour }
+			w.change = func(_ *Options, timing *timing) { timing.discover = time.Hour }
 			session := w.fake.NewSession()
 			ids := w.fake.Call(session, "", echo(1))
 			r := w.newRunner(t, Spec{Agents: []string{managedagents.DefaultAgent}, Follow: follow, Poll: time.Hour})
@@ -121,7 +121,7 @@ func TestRetireAtRest(t *testing.T) {
 func TestOldSessionsAreNotInTheWay(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.change = func(_ *Options, tempo *tempo) { tempo.rest = time.Hour }
+	w.change = func(_ *Options, timing *timing) { timing.rest = time.Hour }
 	waits := w.fake.NewSession()
 	ids := w.fake.Call(waits, "", echo(1))
 	w.fake.Age(waits, 2*time.Hour)

@@ -25,7 +25,7 @@ type session struct {
 	named  bool
 	logger *slog.Logger
 	stamp  string        // guarded by Runner.mu: as it was found last
-	belt   *belt         // guarded by Runner.mu: nil if it was not read yet
+	tools  *sessionTools // guarded by Runner.mu: nil if it was not read yet
 	look   chan struct{} // asks for a look at the list, with room for one
 
 	// Used only by the goroutine that follows the session.
@@ -216,11 +216,11 @@ func (s *session) finished(c *call, settled bool) {
 		s.settled[c.event.ID] = true
 		return
 	}
-	s.waiting = append(s.waiting, &pending{c.event, c.since, time.Now().Add(s.runner.tempo.later)})
+	s.waiting = append(s.waiting, &pending{c.event, c.since, time.Now().Add(s.runner.timing.later)})
 }
 
-// left returns why the session should no longer be followed, or nil.
-func (s *session) left() error {
+// stopReason returns why the session should no longer be followed, or nil.
+func (s *session) stopReason() error {
 	switch {
 	case s.flooded:
 		return errFlooded
@@ -242,7 +242,7 @@ func (s *session) hasCalls() bool {
 func (s *session) rests() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return !s.named && s.idle && len(s.calls)+len(s.waiting) == 0 && time.Since(s.busy) > s.runner.tempo.rest
+	return !s.named && s.idle && len(s.calls)+len(s.waiting) == 0 && time.Since(s.busy) > s.runner.timing.rest
 }
 
 // recheck requests a listing of the events.

@@ -19,11 +19,10 @@ type Spec struct {
 	BaseURL string
 	// Workspace is the ID of the workspace ("wrkspc_…"), for a key that can act on several. Empty means the key's.
 	Workspace string
-	// Sessions are followed until they end. Besides them, those of Agents and Environments are: of one of the agents,
-	// in one of the environments. An empty list names all, but one of the three lists is not empty.
+	// Sessions are followed until they end. Runner also follows the sessions of Agents that run in Environments; an
+	// empty list means all. At least one of the three lists must be set.
 	Sessions, Agents, Environments []string
-	// Tenant and User are those that the tools are called for. User is also who the policy sees, and empty for nobody
-	// in particular.
+	// Tenant and User are those that the tools are called for, and whom the policy sees. User may be empty.
 	Tenant, User string
 	// Follow is FollowStream or FollowPoll. Empty means FollowStream.
 	Follow string

@@ -18,8 +18,8 @@ type Status struct {
 	// Taken is the time at which the call was first seen, Changed that of the last change of State.
 	Taken   time.Time `json:"taken"`
 	Changed time.Time `json:"changed"`
-	// Alive reports whether the process lives that has the call. One without waits for the next Run that follows the
-	// session.
+	// Alive reports whether the owner of the call is alive. Otherwise the next Run that follows the session takes the
+	// call over.
 	Alive bool `json:"alive"`
 }
 
