@@ -97,7 +97,7 @@ func (b *Bot) asked(q *approval.Question) {
 			t.surface.ask(b.ctx)
 		}
 		list := w.postQuestion(b.ctx, q, places)
-		if err := b.journal.asked(context.WithoutCancel(b.ctx), w.Name, list); err != nil {
+		if err := b.journal.addQuestion(context.WithoutCancel(b.ctx), w.Name, list); err != nil {
 			w.logger.Error("writing an approval request to the journal failed", "err", err)
 		}
 		b.follow(b.ctx, w, q, list)
@@ -153,11 +153,11 @@ func (w *workspace) places(ctx context.Context, q *approval.Question) []spot {
 	}
 	_, channel, thread, _ := splitConversation(q.Caller.Session)
 	here := []spot{{channel, thread, w.locale(ctx, q.Caller.User)}}
-	list, told := here, w.named(q)
+	list, people := here, w.named(q)
 	if w.Approvals == ApproveInDM {
-		list, told = nil, w.approvers(ctx, q)
+		list, people = nil, w.approvers(ctx, q)
 	}
-	for _, user := range told {
+	for _, user := range people {
 		dm, _, _, err := w.account.Load().api.OpenConversationContext(ctx,
 			&slack.OpenConversationParameters{Users: []string{user}})
 		if err != nil {
@@ -219,7 +219,7 @@ func (b *Bot) follow(ctx context.Context, w *workspace, q *approval.Question, li
 	for {
 		outcome, by, err := b.options.Approvals.Outcome(detached, q.ID)
 		if err == nil && outcome != approval.Pending || errors.Is(err, approval.ErrUnknown) {
-			w.close(detached, q, list, outcome, by)
+			w.showOutcome(detached, q, list, outcome, by)
 			return
 		}
 		select {
@@ -235,7 +235,7 @@ func (b *Bot) follow(ctx context.Context, w *workspace, q *approval.Question, li
 }
 
 // close shows the outcome in the messages of a question.
-func (w *workspace) close(ctx context.Context, q *approval.Question, list []posted, outcome, by string) {
+func (w *workspace) showOutcome(ctx context.Context, q *approval.Question, list []posted, outcome, by string) {
 	ctx, cancel := context.WithTimeout(ctx, endTime)
 	defer cancel()
 	locale := w.locale(ctx, q.Caller.User)
@@ -247,7 +247,7 @@ func (w *workspace) close(ctx context.Context, q *approval.Question, list []post
 			w.logger.Error("updating a question's message failed", "question", q.ID, "err", err)
 		}
 	}
-	if err := w.bot.journal.answered(ctx, q.ID); err != nil {
+	if err := w.bot.journal.removeQuestion(ctx, q.ID); err != nil {
 		w.logger.Error("removing a question from the journal failed", "err", err)
 	}
 }
@@ -292,7 +292,7 @@ func (b *Bot) takeOverQuestion(ctx context.Context, w *workspace, p posted) {
 	}
 	if err != nil {
 		w.logger.Warn("a question no longer exists", "question", p.ID)
-		if err := b.journal.answered(ctx, p.ID); err != nil {
+		if err := b.journal.removeQuestion(ctx, p.ID); err != nil {
 			w.logger.Error("removing a question from the journal failed", "err", err)
 		}
 		return

@@ -50,7 +50,7 @@ func (b *Bot) client(refused func()) *client {
 // Do sends a request.
 func (c *client) Do(r *http.Request) (*http.Response, error) {
 	method := methodName(r)
-	if err := show(r, method); err != nil {
+	if err := markHidden(r, method); err != nil {
 		return nil, err
 	}
 	for attempt := 0; ; attempt++ {

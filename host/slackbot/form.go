@@ -165,7 +165,7 @@ func (w *workspace) formFor(ctx context.Context, id string, who *slack.User, at 
 	if err == nil && f != nil && f.Team == w.account.Load().team && f.User == who.ID {
 		return f, true // no request was made to Slack yet
 	}
-	user, by := who.ID, w.visitor(ctx, who.ID, w.told(who.TeamID))
+	user, by := who.ID, w.visitor(ctx, who.ID, w.homeFromEvent(who.TeamID))
 	words := wordsFor(by.locale)
 	switch {
 	case !w.welcomes(by.home):
@@ -212,7 +212,7 @@ func (w *workspace) submitForm(ctx context.Context, callback *slack.InteractionC
 		return refused(words.failed)
 	}
 	if f == nil || f.Team != w.account.Load().team || f.User != callback.User.ID {
-		if by := w.visitor(ctx, callback.User.ID, w.told(callback.User.TeamID)); !w.welcomes(by.home) {
+		if by := w.visitor(ctx, callback.User.ID, w.homeFromEvent(callback.User.TeamID)); !w.welcomes(by.home) {
 			return refused(w.refusal(by))
 		}
 		return refused(words.noQuestion)

@@ -14,10 +14,10 @@ import (
 	"github.com/hako-run/hako/internal/visible"
 )
 
-// show marks the hidden characters in all texts of a request to the Web API: those of models, plugins, servers, people
-// and file names. All requests pass here, so no message, card, button, form or notice is missed. The length of a text
-// does not change.
-func show(r *http.Request, method string) error {
+// markHidden marks the hidden characters in all texts of a request to the Web API: those of models, plugins, servers,
+// people and file names. All requests pass here, so no message, card, button, form or notice is missed. The length of a
+// text does not change.
+func markHidden(r *http.Request, method string) error {
 	if r.Body == nil || method == "file" {
 		return nil
 	}

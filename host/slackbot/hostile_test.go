@@ -131,8 +131,8 @@ func TestHostileSlack(t *testing.T) {
 		}
 		t.Run("link with "+name, func(t *testing.T) {
 			t.Parallel()
-			shows(t, "whole", calm(test.markdown))
-			shows(t, "plain", mrkdwn(unescape(calm(test.markdown))))
+			shows(t, "whole", sanitize(test.markdown))
+			shows(t, "plain", mrkdwn(unescape(sanitize(test.markdown))))
 			for at := range test.markdown {
 				o := &answerWriter{}
 				var got strings.Builder
@@ -170,7 +170,8 @@ func TestHostileSlack(t *testing.T) {
 	})
 	t.Run("a link in the text of another", func(t *testing.T) {
 		t.Parallel()
-		if got := calm("[a](https://bank.example](https://evil.example)"); !strings.HasSuffix(got, " (evil.example)](https://evil.example)") ||
+		got := sanitize("[a](https://bank.example](https://evil.example)")
+		if !strings.HasSuffix(got, " (evil.example)](https://evil.example)") ||
 			strings.Count(got, "](") != 2 {
 			t.Errorf("%q", got)
 		}
@@ -187,7 +188,7 @@ func TestHostileSlack(t *testing.T) {
 	})
 	t.Run("link by reference", func(t *testing.T) {
 		t.Parallel()
-		if got := calm("[bank.example][1]\n\n[1]: https://evil.example"); strings.Contains(got, "]: http") {
+		if got := sanitize("[bank.example][1]\n\n[1]: https://evil.example"); strings.Contains(got, "]: http") {
 			t.Errorf("%q", got)
 		}
 	})

@@ -62,7 +62,7 @@ func (w *workspace) act(callback *slack.InteractionCallback, action *slack.Block
 		w.pressForm(ctx, callback, action, at)
 		return
 	}
-	by := w.visitor(ctx, callback.User.ID, w.told(callback.User.TeamID))
+	by := w.visitor(ctx, callback.User.ID, w.homeFromEvent(callback.User.TeamID))
 	if !w.welcomes(by.home) {
 		w.logger.Info("a person of another workspace pressed a button", "user", by.id, "home", by.home)
 		w.whisper(ctx, at, by.id, w.refusal(by))

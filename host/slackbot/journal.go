@@ -262,8 +262,8 @@ func (j *journal) stops(ctx context.Context) (map[string]string, error) {
 	return list, err
 }
 
-// asked stores messages with questions to people, answered removes them.
-func (j *journal) asked(ctx context.Context, workspace string, list []posted) error {
+// addQuestion stores messages with questions to people, removeQuestion removes them.
+func (j *journal) addQuestion(ctx context.Context, workspace string, list []posted) error {
 	return j.change(ctx, func(ctx context.Context, tx *sql.Tx, me string) error {
 		for _, p := range list {
 			_, err := tx.ExecContext(ctx,
@@ -277,7 +277,7 @@ func (j *journal) asked(ctx context.Context, workspace string, list []posted) er
 	})
 }
 
-func (j *journal) answered(ctx context.Context, id string) error {
+func (j *journal) removeQuestion(ctx context.Context, id string) error {
 	return j.exec(ctx, `DELETE FROM slack_question WHERE id = $1`, id)
 }
 

@@ -46,14 +46,14 @@ var calls = lazyregexp.New(`<([!@#]|[a-zA-Z][a-zA-Z0-9+.-]*:[^<>\n]*\|)`)
 // everything up to the next space.
 var crowded = lazyregexp.New(`(https?://[^\s<>|、。，．！？）」』】〉》］｝]+)([、。，．！？）」』】〉》］｝])`)
 
-// calm removes mentions from Markdown that Slack renders: the text is a model's and may repeat what a tool has read. It
-// also separates addresses from punctuation, and reveals where links lead.
-func calm(markdown string) string {
-	return crowded().ReplaceAllString(reveal(calmCode(markdown)), "$1 $2")
+// sanitize removes mentions from Markdown that Slack renders: the text is a model's and may repeat what a tool has read.
+// It also separates addresses from punctuation, and reveals where links lead.
+func sanitize(markdown string) string {
+	return crowded().ReplaceAllString(reveal(sanitizeCode(markdown)), "$1 $2")
 }
 
-// calmCode is calm for code, in which links are text.
-func calmCode(markdown string) string { return calls().ReplaceAllString(markdown, "&lt;$1") }
+// sanitizeCode is sanitize for code, in which links are text.
+func sanitizeCode(markdown string) string { return calls().ReplaceAllString(markdown, "&lt;$1") }
 
 // definition matches the middle of a reference definition, between the name and the address.
 var definition = lazyregexp.New(`\]:(\s*[^\s]*[:/&.\\])`)

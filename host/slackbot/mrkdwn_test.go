@@ -56,7 +56,7 @@ func TestCalm(t *testing.T) {
 		{"気象庁（https://a.example/x/）のデータ、https://b.example。", "気象庁（https://a.example/x/ ）のデータ、https://b.example 。"},
 		{"https://a.example/東京 <https://a.example>。", "https://a.example/東京 <https://a.example>。"},
 	} {
-		if got := calm(test.text); got != test.want {
+		if got := sanitize(test.text); got != test.want {
 			t.Errorf("%q: got %q, want %q", test.text, got, test.want)
 		}
 	}
@@ -112,7 +112,7 @@ func FuzzMrkdwn(f *testing.F) {
 				t.Errorf("%q became %q", markdown, found)
 			}
 		}
-		if found := calls().FindString(calm(markdown)); found != "" {
+		if found := calls().FindString(sanitize(markdown)); found != "" {
 			t.Errorf("%q still holds %q", markdown, found)
 		}
 	})

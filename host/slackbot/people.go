@@ -49,9 +49,9 @@ func (w *workspace) serves(tenant string) bool {
 	return tenant == w.Tenant || slices.Contains(slices.Collect(maps.Values(w.Partners)), tenant)
 }
 
-// told returns the home of a person according to an event or a click, which name it in shared channels (Slack Connect):
-// the first team that is not this workspace, else this workspace if it is named, else "".
-func (w *workspace) told(teams ...string) (home string) {
+// homeFromEvent returns the home of a person according to an event or a click, which name it in shared channels (Slack
+// Connect): the first team that is not this workspace, else this workspace if it is named, else "".
+func (w *workspace) homeFromEvent(teams ...string) (home string) {
 	own := w.account.Load().team
 	for _, team := range teams {
 		if team != "" && team != own {
@@ -62,11 +62,11 @@ func (w *workspace) told(teams ...string) (home string) {
 	return home
 }
 
-// homeOf returns the workspace of a person, or "" for this one. told comes from the event, known from users.info.
+// homeOf returns the workspace of a person, or "" for this one. fromEvent comes from the event, known from users.info.
 // Only users.info shows that a member of another workspace of the same organization is also a member of this one.
-func (w *workspace) homeOf(known remembered, told string) string {
+func (w *workspace) homeOf(known remembered, fromEvent string) string {
 	own := w.account.Load().team
-	home := cmp.Or(told, known.team, unknownHome)
+	home := cmp.Or(fromEvent, known.team, unknownHome)
 	if home == own {
 		home = cmp.Or(known.team, home)
 	}
@@ -109,16 +109,16 @@ type remembered struct {
 
 // person looks up a person, whose home an event may tell. Unknown fields are empty. It fails if the groups cannot be
 // read, because permissions depend on them.
-func (w *workspace) person(ctx context.Context, id, told string) (p person, err error) {
-	p = w.visitor(ctx, id, told)
+func (w *workspace) person(ctx context.Context, id, fromEvent string) (p person, err error) {
+	p = w.visitor(ctx, id, fromEvent)
 	p.groups, err = w.groups(ctx, id)
 	return p, err
 }
 
 // visitor returns a person without groups.
-func (w *workspace) visitor(ctx context.Context, id, told string) person {
+func (w *workspace) visitor(ctx context.Context, id, fromEvent string) person {
 	known := w.lookUp(ctx, id)
-	p := person{id: id, locale: known.locale, home: w.homeOf(known, told)}
+	p := person{id: id, locale: known.locale, home: w.homeOf(known, fromEvent)}
 	if p.home == "" { // nobody here confirms addresses of other workspaces
 		p.email = known.email
 	}

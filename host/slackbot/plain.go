@@ -12,7 +12,7 @@ import (
 func (o *answerWriter) update(ctx context.Context, parts []part) error {
 	before := o.shown
 	if len(before) == 0 && o.fenced {
-		o.shown = []part{{text: "```\n", calm: true}}
+		o.shown = []part{{text: "```\n", sanitized: true}}
 	}
 	for _, p := range parts {
 		o.shown = place(o.shown, p)

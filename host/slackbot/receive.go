@@ -156,8 +156,8 @@ func (w *workspace) mention(e *slackevents.AppMentionEvent) *message {
 	if e.BotID != "" || e.User == "" || e.User == w.account.Load().user || e.Edited != nil || isDM(e.Channel) {
 		return nil
 	}
-	return w.message(e.Channel, e.ThreadTimeStamp, e.TimeStamp, e.User, w.told(e.UserTeam, e.SourceTeam), e.Text,
-		e.Files)
+	home := w.homeFromEvent(e.UserTeam, e.SourceTeam)
+	return w.message(e.Channel, e.ThreadTimeStamp, e.TimeStamp, e.User, home, e.Text, e.Files)
 }
 
 // direct returns a direct message to the bot, or nil if it is not to be answered.
@@ -173,7 +173,8 @@ func (w *workspace) direct(e *slackevents.MessageEvent) *message {
 		}
 		files = e.Message.Files
 	}
-	return w.message(e.Channel, e.ThreadTimeStamp, e.TimeStamp, e.User, w.told(e.UserTeam, e.SourceTeam), e.Text, files)
+	home := w.homeFromEvent(e.UserTeam, e.SourceTeam)
+	return w.message(e.Channel, e.ThreadTimeStamp, e.TimeStamp, e.User, home, e.Text, files)
 }
 
 func (w *workspace) message(channel, thread, ts, user, home, text string, files []slack.File) *message {

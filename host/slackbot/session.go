@@ -78,10 +78,10 @@ func (s *surface) status() string {
 
 // showStatus reports the session's status to Slack if it has changed.
 func (s *surface) showStatus(ctx context.Context) {
-	s.told.Lock()
-	defer s.told.Unlock()
-	if status := s.status(); status != "" && status != s.toldStatus {
+	s.statusMu.Lock()
+	defer s.statusMu.Unlock()
+	if status := s.status(); status != "" && status != s.sentStatus {
 		s.w.setStatus(ctx, s.m, status)
-		s.toldStatus = status
+		s.sentStatus = status
 	}
 }

@@ -50,9 +50,9 @@ type surface struct {
 	begun         bool
 	closing, done chan struct{}
 
-	// told is held while the session's status is sent. toldStatus is the last status that was sent.
-	told       sync.Mutex
-	toldStatus string
+	// statusMu is held while the session's status is sent. sentStatus is the last status that was sent.
+	statusMu   sync.Mutex
+	sentStatus string
 
 	mu      sync.Mutex // guards the fields below
 	pending []part
@@ -67,9 +67,9 @@ type surface struct {
 // part is a piece of the answer: text, or the new state of a card.
 type part struct {
 	text string
-	// note reports whether the text is the bot's and may mention people; calm that mentions were removed.
-	note, calm bool
-	card       *card
+	// note reports whether the text is the bot's and may mention people; sanitized that mentions were removed.
+	note, sanitized bool
+	card            *card
 	// question separates the parts before a question from those below it. It is called when all parts before it are
 	// sent.
 	question func()
@@ -190,7 +190,7 @@ func (s *surface) add(p part) {
 	plain := func(p part) bool { return p.card == nil && p.question == nil }
 	switch {
 	case plain(p) && last >= 0 && plain(s.pending[last]) && s.pending[last].note == p.note &&
-		s.pending[last].calm == p.calm:
+		s.pending[last].sanitized == p.sanitized:
 		s.pending[last].text += p.text
 	case p.card != nil:
 		if i := slices.IndexFunc(s.pending, func(q part) bool {
@@ -284,7 +284,7 @@ func (s *surface) Notice(kind chat.Notice, text string) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.note(calm(text))
+	s.note(sanitize(text))
 }
 
 // note gathers a text that is not part of the answer. The caller holds mu.
@@ -349,7 +349,7 @@ func (s *surface) conclude(answer *chat.Answer, err, cause error) {
 	case err != nil && errors.Is(cause, errEnding):
 		s.note(s.words.restarted)
 	case err != nil:
-		s.note(calm(failureText(err, s.words)))
+		s.note(sanitize(failureText(err, s.words)))
 	case s.written == 0 && answer.Text == "":
 		s.note(s.words.empty)
 	case s.written == 0:

@@ -281,8 +281,8 @@ func (w *workspace) setStatus(ctx context.Context, m *message, status string) {
 
 // failureText returns the text of an error for people.
 func failureText(err error, w *words) string {
-	if told, ok := errors.AsType[*chat.Error](err); ok {
-		return told.Text
+	if failure, ok := errors.AsType[*chat.Error](err); ok {
+		return failure.Text
 	}
 	return w.failed
 }

@@ -131,21 +131,21 @@ func undecided(text string) (decided, rest string) {
 	return text[:at], text[at:]
 }
 
-// settle calms the text and holds its end back while that may become a mention.
+// settle sanitizes the text and holds its end back while that may become a mention.
 func (o *answerWriter) settle(parts []part) []part {
 	var settled []part
 	for _, p := range parts {
-		if p.isText() && !p.calm {
+		if p.isText() && !p.sanitized {
 			p.text, o.held = o.held+p.text, ""
 			if !o.final {
 				p.text, o.held = undecided(p.text)
 				decided, rest := o.code.undecided(p.text)
 				p.text, o.held = decided, rest+o.held
 			}
-			if p.text = o.code.render(p.text, calmCode, calm); p.text == "" {
+			if p.text = o.code.render(p.text, sanitizeCode, sanitize); p.text == "" {
 				continue
 			}
-			p.calm = true // it may be put back and come again
+			p.sanitized = true // it may be put back and come again
 		} else if !p.isText() {
 			o.code.interrupt()
 		}
@@ -172,9 +172,9 @@ func (o *answerWriter) fit(parts []part) (now, rest []part) {
 		}
 		head, tail := cut(p.text, room)
 		if head != "" {
-			now = append(now, part{text: head, note: p.note, calm: p.calm})
+			now = append(now, part{text: head, note: p.note, sanitized: p.sanitized})
 		}
-		return now, append([]part{{text: tail, note: p.note, calm: p.calm}}, parts[i+1:]...)
+		return now, append([]part{{text: tail, note: p.note, sanitized: p.sanitized}}, parts[i+1:]...)
 	}
 	return now, nil
 }
@@ -341,8 +341,8 @@ func chunks(parts []part) []slack.StreamChunk {
 			list = append(list, slack.NewMarkdownTextChunk(p.text))
 			continue
 		}
-		task := slack.NewTaskUpdateChunk(p.card.id, clip.Marked(calm(p.card.title), maxCard))
-		task.Status, task.Output = p.card.status, clip.Marked(calm(p.card.output), maxCard)
+		task := slack.NewTaskUpdateChunk(p.card.id, clip.Marked(sanitize(p.card.title), maxCard))
+		task.Status, task.Output = p.card.status, clip.Marked(sanitize(p.card.output), maxCard)
 		list = append(list, task)
 	}
 	return list
@@ -382,12 +382,12 @@ func (o *answerWriter) roll(ctx context.Context) {
 // option for that.
 func (o *answerWriter) stop(ctx context.Context, options []slack.MsgOption) {
 	s := o.surface
-	s.told.Lock()
-	defer s.told.Unlock()
-	s.toldStatus = cmp.Or(s.status(), slack.AgentSessionStatusProcessing) // until the last message ends
+	s.statusMu.Lock()
+	defer s.statusMu.Unlock()
+	s.sentStatus = cmp.Or(s.status(), slack.AgentSessionStatusProcessing) // until the last message ends
 	api := cmp.Or(s.w.APIURL, slack.APIURL)
 	options = append(options, slack.UnsafeMsgOptionEndpoint(api+"chat.stopStream",
-		func(v url.Values) { v.Set("session_status", s.toldStatus) }))
+		func(v url.Values) { v.Set("session_status", s.sentStatus) }))
 	if _, _, err := o.api().StopStreamContext(ctx, s.m.Channel, o.ts, options...); err != nil {
 		s.w.logger.Info("a streamed message could not be ended", "err", err)
 	}
