@@ -9,17 +9,8 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/host/component"
-	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/strictyaml"
-	"github.com/hako-run/hako/pdk/abi"
 )
-
-// SidePaths are the three files beside the plugin file at path that ReadFile reads, if they exist: its manifest
-// NAME.yaml and, for a component without a manifest, wassette's policy as NAME.policy.yaml or policy.yaml.
-func SidePaths(path string) [3]string {
-	base := strings.TrimSuffix(path, ".wasm")
-	return [3]string{base + ".yaml", base + ".policy.yaml", filepath.Join(filepath.Dir(path), "policy.yaml")}
-}
 
 // draft returns the manifest of a component that has none, for the file at path: its permissions are those of
 // wassette's policy beside it. It returns nil for a core module and for a component with a manifest.
@@ -65,9 +56,6 @@ func Draft(file string, wasm, policy []byte) ([]byte, error) {
 	return json.MarshalIndent(m, "", " ")
 }
 
-// Inside returns the manifest in a plugin file, and whether it has one.
-func Inside(wasm []byte) ([]byte, bool) { return wasmfile.CustomSection(wasm, abi.ManifestSection) }
-
 // nameOf makes the name of a plugin from that of its file.
 func nameOf(path string) (string, error) {
 	base := strings.TrimSuffix(filepath.Base(path), ".wasm")
@@ -81,7 +69,9 @@ func nameOf(path string) (string, error) {
 		return '-'
 	}, base), "-")
 	if !pluginName().MatchString(name) {
-		return "", fmt.Errorf("the plugin has no manifest, and the name of its file, %q, makes no name for a plugin (1 to 40 of a-z, 0-9 and \"-\", starting with a letter): rename the file, or put a manifest beside it", base)
+		return "", fmt.Errorf("the plugin has no manifest, and the name of its file, %q, "+
+			"makes no name for a plugin (1 to 40 of a-z, 0-9 and \"-\", starting with a letter): "+
+			"rename the file, or put a manifest beside it", base)
 	}
 	return name, nil
 }

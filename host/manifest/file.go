@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"strings"
 
 	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/pdk/abi"
@@ -48,6 +50,16 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 	}
 	return wasm, nil
 }
+
+// SidePaths are the three files beside the plugin file at path that ReadFile reads, if they exist: its manifest
+// NAME.yaml and, for a component without a manifest, wassette's policy as NAME.policy.yaml or policy.yaml.
+func SidePaths(path string) [3]string {
+	base := strings.TrimSuffix(path, ".wasm")
+	return [3]string{base + ".yaml", base + ".policy.yaml", filepath.Join(filepath.Dir(path), "policy.yaml")}
+}
+
+// Inside returns the manifest in a plugin file, and whether it has one.
+func Inside(wasm []byte) ([]byte, bool) { return wasmfile.CustomSection(wasm, abi.ManifestSection) }
 
 func readRegular(path string, limit int64) ([]byte, error) {
 	f, err := openRegular(path)

@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -199,3 +201,37 @@ func (c *codeCache) compileModule(ctx context.Context, module *rewrittenModule) 
 func (c *codeCache) notePath(digest [sha256.Size]byte, suffix string) string {
 	return filepath.Join(c.notes, fmt.Sprintf("%x-%s-%s%s", digest, runtimeVersion(), runtime.GOARCH, suffix))
 }
+
+// runtimeVersion is wazero's version in this program.
+func runtimeVersion() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, module := range info.Deps {
+		if module.Path == "github.com/tetratelabs/wazero" {
+			return module.Version
+		}
+	}
+	return ""
+}
+
+// Prune removes images and notes that have not been used for 30 days, and temporary files of interrupted processes.
+func (e *Engine) Prune() error {
+	if e.images == "" {
+		return nil
+	}
+	entries, err := os.ReadDir(e.images)
+	for _, entry := range entries {
+		info, infoErr := entry.Info()
+		name := entry.Name()
+		ours := slices.Contains([]string{imageSuffix, readySuffix, refusedSuffix, outlineSuffix}, filepath.Ext(name))
+		if infoErr == nil && ours && time.Since(info.ModTime()) > unusedFileAge {
+			err = errors.Join(err, os.Remove(filepath.Join(e.images, entry.Name())))
+		}
+	}
+	return errors.Join(err, wholefile.RemoveLeftovers(e.images), compile.Clean(e.cache.dir))
+}
+
+// unusedFileAge is the time for which an unused image or note is kept.
+const unusedFileAge = 30 * 24 * time.Hour

@@ -12,7 +12,6 @@ package sandbox
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"runtime"
 	"sync"
@@ -170,6 +169,3 @@ func (e *Engine) remove(p *Plugin) {
 	defer e.mu.Unlock()
 	delete(e.plugins, p)
 }
-
-// ErrClosed is returned by calls on a closed plugin.
-var ErrClosed = errors.New("the plugin has been removed")

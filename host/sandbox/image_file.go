@@ -14,8 +14,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"runtime/debug"
-	"slices"
 	"time"
 
 	"github.com/hako-run/hako/host/sandbox/compile"
@@ -43,23 +41,10 @@ func (p *Plugin) imageKey(code *code) [sha256.Size]byte {
 	}
 	data, _ := json.Marshal([]any{ // plain data always marshals
 		imageHeader, abi.Version, runtimeVersion(), fmt.Sprintf("%x", code.digest),
-		p.spec.Name, mounts, modules, fmt.Sprint(p.environment(code)), p.spec.Limits.Memory, p.spec.Limits.OpenFiles, uint64(compile.Features),
+		p.spec.Name, mounts, modules, fmt.Sprint(p.environment(code)), p.spec.Limits.Memory, p.spec.Limits.OpenFiles,
+		uint64(compile.Features),
 	})
 	return sha256.Sum256(data)
-}
-
-// runtimeVersion is wazero's version in this program.
-func runtimeVersion() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	for _, module := range info.Deps {
-		if module.Path == "github.com/tetratelabs/wazero" {
-			return module.Version
-		}
-	}
-	return ""
 }
 
 // imagePath is the path of the image file, or empty if the image is not stored. A start under a pinned clock is not
@@ -243,23 +228,3 @@ func (r *imageReader) number() uint64 {
 	}
 	return binary.LittleEndian.Uint64(number[:])
 }
-
-// Prune removes images and notes that have not been used for 30 days, and temporary files of interrupted processes.
-func (e *Engine) Prune() error {
-	if e.images == "" {
-		return nil
-	}
-	entries, err := os.ReadDir(e.images)
-	for _, entry := range entries {
-		info, infoErr := entry.Info()
-		name := entry.Name()
-		ours := slices.Contains([]string{imageSuffix, readySuffix, refusedSuffix, outlineSuffix}, filepath.Ext(name))
-		if infoErr == nil && ours && time.Since(info.ModTime()) > unusedFileAge {
-			err = errors.Join(err, os.Remove(filepath.Join(e.images, entry.Name())))
-		}
-	}
-	return errors.Join(err, wholefile.RemoveLeftovers(e.images), compile.Clean(e.cache.dir))
-}
-
-// unusedFileAge is the time for which an unused image or note is kept.
-const unusedFileAge = 30 * 24 * time.Hour

@@ -77,13 +77,3 @@ func (p *Plugin) Stats() Stats {
 
 // Memory returns the used part of the memory budget and its limit, in bytes.
 func (e *Engine) Memory() (used, limit int64) { return e.budget.used.Load(), e.budget.limit }
-
-// restore resets an instance to the image. It reports false if that is not possible.
-func (p *Plugin) restore(image *image, i *instance) bool {
-	begin := time.Now()
-	if !image.restore(i) {
-		return false
-	}
-	p.engine.observer.InstanceRestored(p.spec.Name, time.Since(begin))
-	return true
-}

@@ -362,3 +362,13 @@ func (p *pool) close() (weight int64, err error) {
 	}
 	return p.image.weight(), p.image.close()
 }
+
+// restore resets an instance to the image. It reports false if that is not possible.
+func (p *Plugin) restore(image *image, i *instance) bool {
+	begin := time.Now()
+	if !image.restore(i) {
+		return false
+	}
+	p.engine.observer.InstanceRestored(p.spec.Name, time.Since(begin))
+	return true
+}

@@ -14,18 +14,6 @@ import (
 	"github.com/hako-run/hako/host/internal/stack"
 )
 
-// StackError adds the place in a guest at which an error occurred. Its text is the text of Err, which is a *GuestError
-// or a *limit.Error.
-type StackError struct {
-	Err error
-	// Stack has the functions that the guest was in, the innermost first, each on a line. It is for authors and
-	// operators.
-	Stack string
-}
-
-func (e *StackError) Error() string { return e.Err.Error() }
-func (e *StackError) Unwrap() error { return e.Err }
-
 // StoppedMessage is the message of the record about an error with a stack.
 const StoppedMessage = "the guest stopped"
 
