@@ -9,11 +9,11 @@ import (
 const maxText = 10_000
 
 // kindNames are the kinds of types in WIT.
-var kindNames = [...]string{"bool", "s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "f32", "f64",
-	"char", "string",
-	"error-context", "record", "variant", "list", "tuple", "flags", "enum", "option", "result", "own", "borrow",
-	"stream",
-	"future", "map"}
+var kindNames = [...]string{
+	"bool", "s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "f32", "f64", "char", "string", "error-context",
+	"record", "variant", "list", "tuple", "flags", "enum", "option", "result", "own", "borrow", "stream",
+	"future", "map",
+}
 
 func (k Kind) String() string { return kindNames[k] }
 

@@ -37,12 +37,10 @@ func (a *Adapter) memoryFunctions() []broker.Function {
 		memory("load_u64", one, &i64, func(k *kernel, p []uint64) uint64 { return k.load("load_u64", p[0], 8) }),
 		set("store_u8", []broker.Type{i64, i32}, func(k *kernel, p []uint64) { k.store("store_u8", p[0], p[1], 1) }),
 		set("store_u64", two, func(k *kernel, p []uint64) { k.store("store_u64", p[0], p[1], 8) }),
-		memory("input_load_u8", one, &i32, func(k *kernel,
-			p []uint64) uint64 {
+		memory("input_load_u8", one, &i32, func(k *kernel, p []uint64) uint64 {
 			return k.load("input_load_u8", k.input.offset+p[0], 1)
 		}),
-		memory("input_load_u64", one, &i64, func(k *kernel,
-			p []uint64) uint64 {
+		memory("input_load_u64", one, &i64, func(k *kernel, p []uint64) uint64 {
 			return k.load("input_load_u64", k.input.offset+p[0], 8)
 		}),
 		get("input_offset", func(k *kernel) uint64 { return k.input.offset }),
@@ -52,8 +50,7 @@ func (a *Adapter) memoryFunctions() []broker.Function {
 		get("output_length", func(k *kernel) uint64 { return k.output.length }),
 		set("output_set", two, func(k *kernel, p []uint64) { k.output = k.view("output_set", span{p[0], p[1]}) }),
 		get("error_get", func(k *kernel) uint64 { return k.failure.offset }),
-		set("error_set", one, func(k *kernel,
-			p []uint64) {
+		set("error_set", one, func(k *kernel, p []uint64) {
 			k.failure = k.view("error_set", span{p[0], k.length(p[0])})
 		}),
 		get("memory_bytes", func(k *kernel) uint64 { return uint64(k.used) }),

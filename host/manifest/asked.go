@@ -25,8 +25,10 @@ func (a Annotations) Claims() []string {
 		when  bool
 		claim string
 	}{
-		{a.ReadOnlyHint, true, ClaimReadOnly}, {a.DestructiveHint, false, ClaimHarmless},
-		{a.IdempotentHint, true, ClaimIdempotent}, {a.OpenWorldHint, false, ClaimClosedWorld},
+		{a.ReadOnlyHint, true, ClaimReadOnly},
+		{a.DestructiveHint, false, ClaimHarmless},
+		{a.IdempotentHint, true, ClaimIdempotent},
+		{a.OpenWorldHint, false, ClaimClosedWorld},
 	} {
 		if hint.value != nil && *hint.value == hint.when {
 			claims = append(claims, hint.claim)

@@ -134,8 +134,8 @@ func (r *review) compare(path, kind string, offered, handled []string) {
 	}
 	for _, name := range handled {
 		if !slices.Contains(offered, name) {
-			r.fail(path, "the plugin has a handler for the %s %s that the manifest does not list: add an entry, or remove the handler",
-				kind, clip.Runes(fmt.Sprintf("%q", name), 100))
+			r.fail(path, "the plugin has a handler for the %s %s that the manifest does not list: "+
+				"add an entry, or remove the handler", kind, clip.Runes(fmt.Sprintf("%q", name), 100))
 		}
 	}
 }
@@ -149,16 +149,16 @@ func (r *review) httpPermissions() {
 		}
 		r.host(path+".url", u)
 		if p.Credential != "" && strings.HasPrefix(u.Hostname(), "*.") {
-			r.warn(path+
-				".url", "sends the operator's credential to any subdomain, whoever runs it: name one host, or let the operator name it with configKey")
+			r.warn(path+".url", "sends the operator's credential to any subdomain, whoever runs it: "+
+				"name one host, or let the operator name it with configKey")
 		}
 		writes := slices.ContainsFunc(p.Methods, isWrite)
 		if writes && len(p.Paths) == 0 && u.Path == "/" {
 			r.warn(path, "asks to change anything on the host: narrow url or paths to what the tools need")
 		}
 		if writes && r.onlyReads() {
-			r.warn(path+
-				".methods", "asks for methods that change things, but all tools have readOnlyHint: remove the methods or correct the hint")
+			r.warn(path+".methods", "asks for methods that change things, but all tools have readOnlyHint: "+
+				"remove the methods or correct the hint")
 		}
 	}
 }
@@ -207,9 +207,8 @@ func (r *review) filePermissions() {
 // wellKnown are tools that clients and models bring along; a plugin's tool of the same name is taken for theirs.
 var wellKnown = []string{
 	"apply_patch", "bash", "code_execution", "computer", "edit", "fetch", "glob", "grep", "memory", "python", "read",
-	"shell",
-	"str_replace_based_edit_tool", "str_replace_editor", "task", "text_editor", "web_fetch", "web_search", "webfetch",
-	"websearch", "write",
+	"shell", "str_replace_based_edit_tool", "str_replace_editor", "task", "text_editor", "web_fetch", "web_search",
+	"webfetch", "websearch", "write",
 }
 
 func (r *review) tool(path string, t *Tool) {

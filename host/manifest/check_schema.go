@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"encoding/json"
+	"strings"
 
 	"github.com/hako-run/hako/host/schema"
 	"github.com/hako-run/hako/internal/clip"
@@ -10,28 +11,24 @@ import (
 )
 
 // keywords are those of JSON Schema 2020-12, by what their value holds.
-var keywords = map[string]keywordKind{
-	"$schema": plain, "$id": plain, "$ref": plain, "$anchor": plain, "$dynamicRef": plain, "$dynamicAnchor": plain,
-	"$comment":    plain,
-	"$vocabulary": plain, "$defs": schemaMap, "definitions": schemaMap,
-	"allOf": schemaList, "anyOf": schemaList, "oneOf": schemaList, "prefixItems": schemaList,
-	"not": schemaValue, "if": schemaValue, "then": schemaValue, "else": schemaValue, "items": schemaValue,
-	"contains":             schemaValue,
-	"additionalProperties": schemaValue, "propertyNames": schemaValue, "unevaluatedItems": schemaValue,
-	"unevaluatedProperties": schemaValue,
-	"contentSchema":         schemaValue, "properties": schemaMap, "patternProperties": schemaMap,
-	"dependentSchemas": schemaMap,
-	"type":             plain, "const": plain, "enum": plain, "multipleOf": plain, "maximum": plain,
-	"exclusiveMaximum": plain,
-	"minimum":          plain,
-	"exclusiveMinimum": plain, "maxLength": plain, "minLength": plain, "pattern": plain, "maxItems": plain,
-	"minItems":    plain,
-	"uniqueItems": plain, "maxContains": plain, "minContains": plain, "maxProperties": plain, "minProperties": plain,
-	"required":          plain,
-	"dependentRequired": plain, "title": plain, "description": plain, "default": plain, "deprecated": plain,
-	"readOnly":  plain,
-	"writeOnly": plain, "examples": plain, "format": plain, "contentEncoding": plain, "contentMediaType": plain,
-}
+var keywords = func() map[string]keywordKind {
+	kinds := map[string]keywordKind{}
+	for kind, names := range map[keywordKind]string{
+		schemaValue: "not if then else items contains additionalProperties propertyNames unevaluatedItems " +
+			"unevaluatedProperties contentSchema",
+		schemaList: "allOf anyOf oneOf prefixItems",
+		schemaMap:  "$defs definitions properties patternProperties dependentSchemas",
+		plain: "$schema $id $ref $anchor $dynamicRef $dynamicAnchor $comment $vocabulary type const enum multipleOf " +
+			"maximum exclusiveMaximum minimum exclusiveMinimum maxLength minLength pattern maxItems minItems " +
+			"uniqueItems maxContains minContains maxProperties minProperties required dependentRequired title " +
+			"description default deprecated readOnly writeOnly examples format contentEncoding contentMediaType",
+	} {
+		for name := range strings.FieldsSeq(names) {
+			kinds[name] = kind
+		}
+	}
+	return kinds
+}()
 
 type keywordKind int
 

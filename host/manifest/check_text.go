@@ -25,17 +25,21 @@ type injection struct {
 // injections are compiled when a manifest is reviewed, so that no other start pays for it.
 var injections = sync.OnceValue(func() []injection {
 	return []injection{
-		{lazyregexp.New(`(?i)\b(ignore|disregard|forget|override)\b.{0,30}\b(previous|prior|above|earlier|other|all)\b.{0,30}\b(instruction|prompt|rule|message|tool)`),
+		{lazyregexp.New(`(?i)\b(ignore|disregard|forget|override)\b.{0,30}` +
+			`\b(previous|prior|above|earlier|other|all)\b.{0,30}\b(instruction|prompt|rule|message|tool)`),
 			"tells the model to ignore other instructions"},
 		{lazyregexp.New(`(以前|前|上記|これまで|他)の?.{0,10}(指示|命令|ルール|プロンプト).{0,10}(無視|忘れ)`),
 			"tells the model to ignore other instructions"},
 		{lazyregexp.New(`(?i)\b(system prompt|developer message|jailbreak|you are now|act as)\b`),
 			"addresses the model's role"},
-		{lazyregexp.New(`(?i)(do not|don't|never|without).{0,20}\b(tell|telling|mention|inform|informing|show|reveal|ask|asking|notify)\w*\b.{0,20}\b(the )?user`),
+		{lazyregexp.New(`(?i)(do not|don't|never|without).{0,20}` +
+			`\b(tell|telling|mention|inform|informing|show|reveal|ask|asking|notify)\w*\b.{0,20}\b(the )?user`),
 			"tells the model to keep something from the user"},
 		{lazyregexp.New(`(ユーザー|利用者).{0,6}(言わ|伝え|知らせ|見せ|確認せ).{0,4}(ない|ず)`),
 			"tells the model to keep something from the user"},
-		{lazyregexp.New(`(?i)(<!--|<\s*/?\s*(system|important|instructions?|secret|hidden|assistant)\b[^>]*>|\[/?INST\])`), "contains markup that people do not see"},
+		{lazyregexp.New(`(?i)(<!--|` +
+			`<\s*/?\s*(system|important|instructions?|secret|hidden|assistant)\b[^>]*>|\[/?INST\])`),
+			"contains markup that people do not see"},
 		{lazyregexp.New(`(?i)\b(before|after|instead of) (using|calling) (any|another|other|every)\b.{0,20}\btools?\b`),
 			"steers the use of other tools"},
 		{lazyregexp.New(`[A-Za-z0-9+/]{120,}`), "contains a long run of encoded data"},

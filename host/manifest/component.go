@@ -13,10 +13,10 @@ import (
 type witPackage struct{ name, interfaces string }
 
 // witPackages are those that hako offers, in the versions 0.2.x and their drafts; permissionImports has the interfaces
-// that need a permission. Toolchains link wasi:filesystem, wasi:http and wasi:sockets into every component, so they need
-// none: without one there are no directories, and each request or socket is refused. componentize-py links wasmcp's
-// interfaces of the server into every component that has one of its types, and hako has no functions for them: calling
-// one is an error.
+// that need a permission. Toolchains link wasi:filesystem, wasi:http and wasi:sockets into every component, so they
+// need none: without one there are no directories, and each request or socket is refused. componentize-py links
+// wasmcp's interfaces of the server into every component that has one of its types, and hako has no functions for them:
+// calling one is an error.
 var witPackages = []witPackage{
 	{"wasi:cli", "environment exit stdin stdout stderr " +
 		"terminal-input terminal-output terminal-stdin terminal-stdout terminal-stderr"},

@@ -23,10 +23,11 @@ var hostFunctions = map[string]map[string]string{
 	abi.ExecModule:  {"i:": "close", "i:i": "wait", "ii:i": "start", "iii:l": "read"},
 	abi.ToolsModule: {":i": "wait", "ii:i": "list start"},
 	wasiModule: {
-		":i":          "sched_yield",
-		"i:":          "proc_exit",
-		"i:i":         "fd_close fd_datasync fd_sync proc_raise",
-		"ii:i":        "args_get args_sizes_get clock_res_get environ_get environ_sizes_get fd_fdstat_get fd_fdstat_set_flags fd_filestat_get fd_prestat_get fd_renumber fd_tell random_get sock_shutdown",
+		":i":  "sched_yield",
+		"i:":  "proc_exit",
+		"i:i": "fd_close fd_datasync fd_sync proc_raise",
+		"ii:i": "args_get args_sizes_get clock_res_get environ_get environ_sizes_get fd_fdstat_get " +
+			"fd_fdstat_set_flags fd_filestat_get fd_prestat_get fd_renumber fd_tell random_get sock_shutdown",
 		"iii:i":       "fd_prestat_dir_name path_create_directory path_remove_directory path_unlink_file sock_accept",
 		"iiii:i":      "fd_read fd_write poll_oneoff",
 		"iiiii:i":     "path_filestat_get path_symlink sock_send",

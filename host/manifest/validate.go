@@ -110,7 +110,8 @@ func (m *Manifest) validateExtism() error {
 	}
 	v.placeholders(m)
 	if offered(m) > len(m.Tools) {
-		v.Add("", "a plugin of the Extism ABI is asked for its resources and prompts: remove resources, resourceTemplates and prompts")
+		v.Add("", "a plugin of the Extism ABI is asked for its resources and prompts: "+
+			"remove resources, resourceTemplates and prompts")
 	}
 	if m.Permissions.SQL != nil {
 		v.Add("permissions.sql", "a plugin of the Extism ABI has no functions for a database: remove it")
@@ -128,8 +129,8 @@ func (m *Manifest) validateExtism() error {
 // function validates how a tool calls a function of the Extism ABI.
 func (v *validation) function(path string, t Tool) {
 	if t.Export == "" {
-		v.Add(path+
-			".export", "is missing: name the function that the tool calls, or remove tools, so that the plugin is asked for what it offers")
+		v.Add(path+".export", "is missing: name the function that the tool calls, "+
+			"or remove tools, so that the plugin is asked for what it offers")
 	}
 	if t.Result != "" && t.Result != ResultText && t.Result != ResultJSON {
 		v.Add(path+".result", "must be %q or %q", ResultText, ResultJSON)

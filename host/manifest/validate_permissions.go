@@ -45,7 +45,8 @@ func (v *validation) paths(path string, globs []string) {
 		if g == "" || len(g) > 500 || !isASCII(g) || !glob.Valid(g) ||
 			segments[0] == "" || slices.Contains(segments, "..") || slices.Contains(segments, ".") {
 			v.Add(strictyaml.Index(path, i),
-				`must be a glob relative to url, such as "data/**": no leading "/", no "." or "..", at most four groups in braces`)
+				`must be a glob relative to url, such as "data/**": no leading "/", no "." or "..", `+
+					`at most four groups in braces`)
 		}
 	}
 }

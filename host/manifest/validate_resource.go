@@ -25,8 +25,7 @@ func (v *validation) resources(resources []Resource) {
 
 func (v *validation) resourceTemplates(templates []ResourceTemplate) {
 	items(v, "resourceTemplates", templates, func(r ResourceTemplate) (string, string) {
-		return ".uriTemplate",
-			r.URITemplate
+		return ".uriTemplate", r.URITemplate
 	})
 	for i, r := range templates {
 		path := strictyaml.Index("resourceTemplates", i)

@@ -10,8 +10,7 @@ import (
 // retired checks that what is retired is one name each, and not on offer.
 func (v *validation) retired(m *Manifest) {
 	items(v, "retired", m.Retired, func(r Retired) (string, string) {
-		return "", r.Tool + "\x00" + r.Prompt + "\x00" +
-			r.Resource
+		return "", r.Tool + "\x00" + r.Prompt + "\x00" + r.Resource
 	})
 	for i, r := range m.Retired {
 		path := strictyaml.Index("retired", i)

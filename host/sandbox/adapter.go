@@ -71,8 +71,8 @@ func (g *Guest) Exports(name string) bool {
 	return g.call.instance.cores[0].module.ExportedFunction(name) != nil
 }
 
-// Invoke calls a function that the guest exports, with as many parameters as it takes. It must exist; see Exports. ctx is the context of Start or
-// Serve.
+// Invoke calls a function that the guest exports, with as many parameters as it takes. It must exist; see Exports.
+// ctx is the context of Start or Serve.
 func (g *Guest) Invoke(ctx context.Context, name string, params ...uint64) ([]uint64, error) {
 	return g.call.instance.cores[0].module.ExportedFunction(name).Call(ctx, params...)
 }

@@ -143,8 +143,8 @@ const imageBlock = 4 << 10
 
 var zeros [imageBlock]byte
 
-// nonZeroRuns yields the runs of blocks in data that are not all zero, each with its offset. Most of a guest's memory is
-// zero.
+// nonZeroRuns yields the runs of blocks in data that are not all zero, each with its offset. Most of a guest's memory
+// is zero.
 func nonZeroRuns(data []byte) iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
 		isZero := func(at int) bool {

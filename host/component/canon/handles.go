@@ -138,8 +138,8 @@ func (h *Handles) Restore(s Snapshot, translate func(*ResourceType) *ResourceTyp
 // Close drops all resources of the host.
 func (h *Handles) Close() { h.Restore(Snapshot{entries: make([]handle, 1)}, nil) }
 
-// CallScoped returns the name of a resource type of the host of which the table holds a resource that belongs to one call
-// (it is not broker.Lasting), or "". An instance with one cannot be copied.
+// CallScoped returns the name of the type of a resource of the host that the table holds and that belongs to one call
+// (it is not broker.Lasting), or "". An instance with such a resource cannot be copied.
 func (h *Handles) CallScoped() string {
 	for i := range h.entries {
 		entry := &h.entries[i]

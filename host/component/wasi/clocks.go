@@ -19,8 +19,7 @@ func (h *host) clocks() []broker.Interface {
 			"resolution":        func0(func(caller) any { return uint64(1) }),
 			"subscribe-instant": func1(func(_ caller, at uint64) any { return timer{h, at} }),
 			"subscribe-duration": func1(func(_ caller, d uint64) any {
-				return timer{h,
-					saturatingAdd(h.Monotonic(), d)}
+				return timer{h, saturatingAdd(h.Monotonic(), d)}
 			}),
 		}),
 		wasi("clocks/timezone", functions{

@@ -50,8 +50,7 @@ func (h *host) filesystem() []broker.Interface {
 			method + "metadata-hash":       func1(h.metadataHash),
 			method + "metadata-hash-at":    func3(h.metadataHashAt),
 			"[method]directory-entry-stream.read-directory-entry": func1(h.readDirectoryEntry),
-			"filesystem-error-code": func1(func(_ caller,
-				e *ioError) any {
+			"filesystem-error-code": func1(func(_ caller, e *ioError) any {
 				return e.file
 			}),
 		}),

@@ -221,7 +221,8 @@ func (h *host) handle(c caller, r *outgoingRequest, option component.Case) any {
 	}
 	if h.HTTP == nil {
 		return component.Failed(h.httpError(c, &abi.Error{Code: abi.CodeNotGranted, Message: "plugin " + c.Plugin +
-			" has no grant for HTTP requests: ask for them in the manifest's permissions.http and have the plugin approved"}))
+			" has no grant for HTTP requests: " +
+			"ask for them in the manifest's permissions.http and have the plugin approved"}))
 	}
 	scheme, authority, path := schemeName(r.scheme), "", "/"
 	if r.authority.Number != 0 {

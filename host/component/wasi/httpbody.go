@@ -152,8 +152,7 @@ func (b *incomingBody) Drop() { b.transaction.Cancel() }
 func (h *host) responseFunctions() functions {
 	return functions{
 		"[method]incoming-response.status": func1(func(_ caller, r *incomingResponse) any { return r.status }),
-		"[method]incoming-response.headers": func1(func(_ caller,
-			r *incomingResponse) any {
+		"[method]incoming-response.headers": func1(func(_ caller, r *incomingResponse) any {
 			return r.headers.frozen()
 		}),
 		"[method]incoming-response.consume": func1(func(_ caller, r *incomingResponse) any {
@@ -177,8 +176,7 @@ func (h *host) responseFunctions() functions {
 		"[method]future-trailers.subscribe": func1(func(caller, *futureTrailers) any { return always{} }),
 		"[method]future-trailers.get":       func1(h.trailers),
 
-		"[method]future-incoming-response.subscribe": func1(func(_ caller,
-			f *futureResponse) any {
+		"[method]future-incoming-response.subscribe": func1(func(_ caller, f *futureResponse) any {
 			return subscribed(f)
 		}),
 		"[method]future-incoming-response.get": func1(func(c caller, f *futureResponse) any { return f.get(c) }),

@@ -37,8 +37,7 @@ func (h *host) io() []broker.Interface {
 			"[method]output-stream.blocking-write-and-flush": func2(writeAndFlush),
 			"[method]output-stream.flush":                    func1(flush),
 			"[method]output-stream.blocking-flush":           func1(flush),
-			"[method]output-stream.subscribe": func1(func(caller,
-				outputStream) any {
+			"[method]output-stream.subscribe": func1(func(caller, outputStream) any {
 				return always{}
 			}),
 			"[method]output-stream.write-zeroes":                    func2(writeZeroes),

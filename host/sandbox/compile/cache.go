@@ -26,7 +26,8 @@ func NewCache(dir string) (wazero.CompilationCache, error) {
 		return nil, err
 	}
 	field := reflect.ValueOf(cache).Elem().FieldByName("fileCache")
-	if field.IsValid() && field.Kind() == reflect.Interface && reflect.TypeFor[alignedFiles]().Implements(field.Type()) {
+	aligned := reflect.TypeFor[alignedFiles]()
+	if field.IsValid() && field.Kind() == reflect.Interface && aligned.Implements(field.Type()) {
 		field = reflect.NewAt(field.Type(), field.Addr().UnsafePointer()).Elem() // settable, though it is not exported
 		if files, ok := field.Interface().(codeFiles); ok {
 			field.Set(reflect.ValueOf(alignedFiles{files}))

@@ -110,7 +110,8 @@ func checkFile(path string, functions int, largest int64) error {
 	}
 	const checksum, noMap, noHandlers = 4, 1, 4
 	code := number(8)
-	rest := info.Size() - prefix - int64(len(header)) - version - 4 - 8*int64(functions) - 8 - checksum - noMap - noHandlers
+	before := prefix + int64(len(header)) + version + 4 + 8*int64(functions) + 8
+	rest := info.Size() - before - checksum - noMap - noHandlers
 	switch {
 	case err != nil:
 		return err

@@ -158,8 +158,8 @@ func (i *Instance) Restore(s *Snapshot) {
 	}
 }
 
-// CallScoped returns the name of a resource of the host that the instance holds and that belongs to one call, or "". Such
-// an instance cannot be copied.
+// CallScoped returns the name of a resource of the host that the instance holds and that belongs to one call, or "".
+// Such an instance cannot be copied.
 func (i *Instance) CallScoped() string {
 	for n := range i.components {
 		if name := i.components[n].handles.CallScoped(); name != "" {
