@@ -69,7 +69,7 @@ func cutHeader(data []byte, v any) (body []byte, err error) {
 func (rs *replicas) forward(w http.ResponseWriter, r *http.Request, x *exchange, body *transport.Body) bool {
 	state := body.RequestState()
 	replica := replicaOf(state)
-	if replica == "" || replica == rs.store.Replica() {
+	if rs.shared == nil || replica == "" || replica == rs.own() {
 		return false
 	}
 	ctx, cancel := rs.server.bound(r.Context(), nil)
@@ -98,7 +98,7 @@ func (rs *replicas) forward(w http.ResponseWriter, r *http.Request, x *exchange,
 func (rs *replicas) ask(ctx context.Context, replica string, mail sessionstore.Mail) (sent bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupTime)
 	defer cancel()
-	return rs.store.Ask(ctx, replica, mail)
+	return rs.shared.Ask(ctx, replica, mail)
 }
 
 // awaited is the answer to a forwarded request.
@@ -177,10 +177,10 @@ func (a *awaited) drop(replica string) {
 	defer cancel()
 	var err error
 	if !a.ended {
-		_, err = a.store.SendTo(ctx, replica, sessionstore.Mail{Kind: sessionstore.Left,
+		_, err = a.shared.SendTo(ctx, replica, sessionstore.Mail{Kind: sessionstore.Left,
 			Session: sessionstore.Key(a.id), Body: a.stream})
 	}
-	if err = errors.Join(err, a.store.Drop(ctx, sessionstore.Key(a.id), a.stream)); err != nil {
+	if err = errors.Join(err, a.shared.Drop(ctx, sessionstore.Key(a.id), a.stream)); err != nil {
 		// It is deleted when it is old.
 		a.server.options.Logger.Debug("the answer of another replica cannot be deleted", "err", err)
 	}
@@ -329,7 +329,7 @@ func (w *forwardedAnswer) keep(last bool) error {
 		ends := last && len(w.parts) == 1
 		part := sessionstore.Event{Number: w.number + 1,
 			Data: sessionstore.Seal(w.state, sessionstore.EventPlace(w.stream, w.number+1), w.parts[0])}
-		if err := w.store.Append(ctx, w.key, w.stream, part, ends); err != nil || ends {
+		if err := w.shared.Append(ctx, w.key, w.stream, part, ends); err != nil || ends {
 			return err
 		}
 		w.parts, w.number = w.parts[1:], w.number+1
@@ -337,7 +337,7 @@ func (w *forwardedAnswer) keep(last bool) error {
 	if !last {
 		return nil
 	}
-	return w.store.End(ctx, w.key, w.stream)
+	return w.shared.End(ctx, w.key, w.stream)
 }
 
 // close ends the answer, also when the store cannot be reached for a while: the other replica waits as long as this one

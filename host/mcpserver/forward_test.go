@@ -288,12 +288,12 @@ func TestClientLeavesElsewhere(t *testing.T) {
 // slowAsk returns from Ask when after has returned, with the error of a context that has ended meanwhile, as a
 // connection to the database does.
 type slowAsk struct {
-	sessionstore.Store
+	sharedStore
 	after func()
 }
 
 func (s *slowAsk) Ask(ctx context.Context, replica string, mail sessionstore.Mail) (bool, error) {
-	sent, err := s.Store.Ask(ctx, replica, mail)
+	sent, err := s.sharedStore.Ask(ctx, replica, mail)
 	s.after()
 	return sent, errors.Join(err, ctx.Err())
 }
@@ -306,7 +306,7 @@ func TestClientLeavesWhileForwarding(t *testing.T) {
 	first := callAgain(t, f.replicas[0].Handler(), "greet", "", "")
 	ctx, cancel := context.WithCancel(t.Context())
 	b := f.replicas[1].Server
-	b.replicas.store = &slowAsk{b.replicas.store, func() {
+	b.replicas.shared = &slowAsk{b.replicas.shared, func() {
 		wait(t, backend.working)
 		cancel()
 	}}
@@ -422,11 +422,11 @@ func TestStrayMail(t *testing.T) {
 		mail := sessionstore.Mail{ID: fmt.Sprint("stray", i), Kind: sessionstore.Request,
 			Session: sessionstore.Key(first.state)}
 		mail.Body = body(sessionstore.MailPlace(mail.Kind, mail.ID))
-		if sent, err := b.options.Sessions.Ask(t.Context(), a.store.Replica(), mail); !sent || err != nil {
+		if sent, err := b.replicas.shared.Ask(t.Context(), a.store.Replica(), mail); !sent || err != nil {
 			t.Fatal(sent, err)
 		}
 		eventually(t, func() bool {
-			stream, err := b.options.Sessions.Stream(t.Context(), mail.Session, mail.ID, 0)
+			stream, err := b.replicas.shared.Stream(t.Context(), mail.Session, mail.ID, 0)
 			return err == nil && stream.Ended
 		})
 	}

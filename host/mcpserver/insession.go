@@ -207,7 +207,7 @@ func opens(w http.ResponseWriter, h http.Header, body *transport.Body) bool {
 
 // open opens a session. receive registers it when the SDK has accepted it.
 func (s *Server) open(w *transport.Response, r *http.Request, x *exchange, body *transport.Body) {
-	x.conn = transport.NewConn(rand.Text(), s.replicas.store.Replica())
+	x.conn = transport.NewConn(rand.Text(), s.replicas.own())
 	sdk, err := s.sdk.Connect(context.Background(), x.conn, nil)
 	if err != nil {
 		http.Error(w, "failed connection", http.StatusInternalServerError)

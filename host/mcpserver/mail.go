@@ -56,10 +56,13 @@ func (rs *replicas) deliver(session *session, message jsonrpc.Message) {
 
 // sendUpdates notifies the other replicas of resources that have changed.
 func (rs *replicas) sendUpdates(topics []string) {
+	if rs.shared == nil {
+		return
+	}
 	ctx, cancel := context.WithTimeout(rs.ctx, lookupTime)
 	defer cancel()
 	mail := sessionstore.Mail{Kind: sessionstore.Updated, Body: string(mustJSON(topics))}
-	if err := rs.store.Send(ctx, mail); err != nil && rs.ctx.Err() == nil {
+	if err := rs.shared.Send(ctx, mail); err != nil && rs.ctx.Err() == nil {
 		rs.server.options.Logger.Warn("clients at other replicas are not notified of resources that changed",
 			"err", err)
 	}
@@ -74,12 +77,8 @@ func (rs *replicas) route(ctx context.Context, session *session,
 		switch m := message.(type) {
 		case *jsonrpc.Response:
 			replica, bare, ok := transport.Untag(m)
-			if ok && replica != rs.store.Replica() {
-				mail, err := rs.mailOf(session, bare)
-				if err == nil {
-					_, err = rs.store.SendTo(ctx, replica, mail) // a replica that has ended waits for nothing
-				}
-				if err != nil {
+			if ok && replica != rs.own() {
+				if err := rs.sendMessage(ctx, session, bare, replica); err != nil {
 					return nil, err
 				}
 				continue
@@ -89,11 +88,7 @@ func (rs *replicas) route(ctx context.Context, session *session,
 			}
 		case *jsonrpc.Request:
 			if m.Method == transport.MethodCancelled {
-				mail, err := rs.mailOf(session, m)
-				if err == nil {
-					err = rs.store.Send(ctx, mail)
-				}
-				if err != nil {
+				if err := rs.sendMessage(ctx, session, m, ""); err != nil {
 					return nil, err
 				}
 				rs.server.cancelled(session, m)
@@ -104,13 +99,22 @@ func (rs *replicas) route(ctx context.Context, session *session,
 	return own, nil
 }
 
-func (rs *replicas) mailOf(session *session, message jsonrpc.Message) (sessionstore.Mail, error) {
+// sendMessage sends a message of a session's client to a replica, or to all others if replica is empty.
+func (rs *replicas) sendMessage(ctx context.Context, session *session, message jsonrpc.Message, replica string) error {
+	if rs.shared == nil {
+		return nil
+	}
 	data, err := jsonrpc.EncodeMessage(message)
 	if err != nil {
-		return sessionstore.Mail{}, err
+		return err
 	}
-	return sessionstore.Mail{Kind: sessionstore.Message, Session: session.key,
-		Body: sessionstore.Seal(session.id, sessionstore.MailPlace(sessionstore.Message, ""), data)}, nil
+	mail := sessionstore.Mail{Kind: sessionstore.Message, Session: session.key,
+		Body: sessionstore.Seal(session.id, sessionstore.MailPlace(sessionstore.Message, ""), data)}
+	if replica == "" {
+		return rs.shared.Send(ctx, mail)
+	}
+	_, err = rs.shared.SendTo(ctx, replica, mail) // a replica that has ended waits for nothing
+	return err
 }
 
 // mustJSON encodes values that always have a form in JSON.

@@ -49,7 +49,7 @@ type Options struct {
 	TrustedProxies []string
 	// Sessions keeps sessions (up to MCP 2025-11-25), and connects this server with its other replicas: a client may
 	// send each request to another one. Nil means a sessionstore.Memory, for a server that is alone.
-	Sessions sessionstore.Store
+	Sessions SessionStore
 	// Auth decides who may use the HTTP endpoint. Nil admits everyone; auth.CheckExposure checks that the address
 	// permits it.
 	Auth *auth.Auth

@@ -202,7 +202,7 @@ func (s *Server) startPending(ctx context.Context, caller string, call *pipeline
 		id: pendingPrefix + rand.Text(), caller: caller, binding: bindingOf(call),
 		one: make(chan struct{}, 1), done: make(chan struct{}),
 	}
-	if replica := s.replicas.store.Replica(); replica != "" {
+	if replica := s.replicas.own(); replica != "" {
 		p.id = pendingPrefix + replica + "-" + rand.Text()
 	}
 	p.key = sessionstore.Key(p.id)

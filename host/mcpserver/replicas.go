@@ -23,7 +23,9 @@ import (
 // replicas connects the sessions here with those of other replicas, through the store.
 type replicas struct {
 	server *Server
-	store  sessionstore.Store
+	store  SessionStore
+	// shared is store if there can be other replicas, or nil.
+	shared sharedStore
 	// forwarded are the requests of other replicas that this one serves.
 	forwarded forwardedRequests
 
@@ -32,19 +34,20 @@ type replicas struct {
 	work sync.WaitGroup
 }
 
-func newReplicas(s *Server, store sessionstore.Store) *replicas {
+func newReplicas(s *Server, store SessionStore) *replicas {
 	rs := &replicas{server: s, store: store}
+	rs.shared, _ = store.(sharedStore)
 	rs.ctx, rs.stop = context.WithCancel(context.Background())
 	return rs
 }
 
 // start receives mail of other replicas, if there can be any, until close.
 func (rs *replicas) start() {
-	if rs.store.Replica() == "" {
+	if rs.shared == nil {
 		return
 	}
 	rs.work.Go(func() {
-		rs.store.Receive(rs.ctx, rs.receive, func(err error) {
+		rs.shared.Receive(rs.ctx, rs.receive, func(err error) {
 			rs.server.options.Logger.Warn("sessions of other replicas cannot be followed", "err", err)
 		})
 	})
@@ -54,6 +57,14 @@ func (rs *replicas) start() {
 func (rs *replicas) close() {
 	rs.stop()
 	rs.work.Wait()
+}
+
+// own returns the ID of this replica, or empty if it is alone.
+func (rs *replicas) own() string {
+	if rs.shared == nil {
+		return ""
+	}
+	return rs.shared.Replica()
 }
 
 // lookupTime bounds the lookups in the store for one request.
@@ -114,7 +125,7 @@ func (rs *replicas) restore(ctx context.Context, session *session) error {
 	if err := json.Unmarshal(found.Opening, opened); err != nil {
 		return err
 	}
-	conn := transport.NewConn(session.id, rs.store.Replica())
+	conn := transport.NewConn(session.id, rs.own())
 	state := &mcp.ServerSessionState{
 		InitializeParams: opened, InitializedParams: new(mcp.InitializedParams),
 		NegotiatedProtocolVersion: opened.ProtocolVersion,
@@ -147,7 +158,7 @@ func (rs *replicas) changed(session *session) {
 }
 
 // keepsEvents reports whether the store keeps the events of streams.
-func (rs *replicas) keepsEvents() bool { return rs.store.Replica() != "" }
+func (rs *replicas) keepsEvents() bool { return rs.shared != nil }
 
 // end ends a session everywhere.
 func (rs *replicas) end(w http.ResponseWriter, r *http.Request, session *session) {
@@ -195,7 +206,7 @@ func (rs *replicas) refreshUse() {
 		}
 		now := time.Now()
 		used, held, known := rs.server.sessions.keys(since)
-		ended, err := rs.store.Touch(rs.ctx, used, held, known)
+		ended, err := rs.shared.Touch(rs.ctx, used, held, known)
 		if err != nil {
 			continue // the next round will show
 		}

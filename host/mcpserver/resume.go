@@ -24,7 +24,7 @@ import (
 
 // eventLog keeps the events of a stream in the store.
 type eventLog struct {
-	store         sessionstore.Store
+	store         eventStore
 	session, id   string
 	events, bytes int
 	dropped       bool
@@ -48,17 +48,20 @@ func (l *eventLog) Append(number int, data []byte, last bool) {
 	_ = l.store.Append(ctx, sessionstore.Key(l.session), l.id, sessionstore.Event{Number: number, Data: sealed}, last)
 }
 
-// keep stores the events of a stream from now on, so that the client can resume it. It reports false if the store
-// cannot be reached; the request is served nevertheless.
+// keep stores the events of a stream from now on, so that the client can resume it. It reports false if no
+// event is kept, or the store cannot be reached; the request is served nevertheless.
 func (rs *replicas) keep(stream *transport.Stream, session string, requests []*jsonrpc.Request, prime bool) bool {
+	if rs.shared == nil {
+		return false
+	}
 	ids := make([]json.RawMessage, 0, len(requests))
 	for _, request := range requests {
 		ids = append(ids, mustJSON(request.ID.Raw()))
 	}
-	log := &eventLog{store: rs.store, session: session, id: rand.Text()}
+	log := &eventLog{store: rs.shared, session: session, id: rand.Text()}
 	ctx, cancel := context.WithTimeout(rs.ctx, lookupTime)
 	defer cancel()
-	if err := rs.store.OpenStream(ctx, sessionstore.Key(session), log.id, ids); err != nil {
+	if err := rs.shared.OpenStream(ctx, sessionstore.Key(session), log.id, ids); err != nil {
 		return false
 	}
 	stream.Keep(log, prime)
@@ -110,7 +113,7 @@ type tail struct {
 func (t *tail) follow(ctx context.Context, pass func(data [][]byte) error) (lost *sessionstore.Stream, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	changes := t.store.StreamChanges(ctx, t.stream)
+	changes := t.shared.StreamChanges(ctx, t.stream)
 	poll := time.NewTicker(followPoll)
 	defer poll.Stop()
 	for notified := false; ; {
@@ -120,7 +123,7 @@ func (t *tail) follow(ctx context.Context, pass func(data [][]byte) error) (lost
 		}
 		if !notified {
 			// On an error it is asked again.
-			if lives, err := t.store.Lives(ctx, found.Replica); err == nil && !lives {
+			if lives, err := t.shared.Lives(ctx, found.Replica); err == nil && !lives {
 				// It may have written its last events before it ended.
 				if found, err = t.read(ctx, pass); err != nil || found.Ended {
 					return nil, err
@@ -141,7 +144,7 @@ func (t *tail) follow(ctx context.Context, pass func(data [][]byte) error) (lost
 
 // read sends the stored events.
 func (t *tail) read(ctx context.Context, pass func(data [][]byte) error) (*sessionstore.Stream, error) {
-	found, err := t.store.Stream(ctx, sessionstore.Key(t.id), t.stream, t.after)
+	found, err := t.shared.Stream(ctx, sessionstore.Key(t.id), t.stream, t.after)
 	if err != nil {
 		return nil, err
 	}
@@ -176,6 +179,10 @@ func (rs *replicas) follow(w *transport.Response, r *http.Request, session *sess
 	}
 	defer leave()
 	f := &follower{tail: tail{rs, session.id, stream, after}, w: w}
+	if rs.shared == nil {
+		f.refuse(sessionstore.ErrNone)
+		return
+	}
 	lost, err := f.tail.follow(ctx, f.write)
 	switch {
 	case err != nil && !f.started:

@@ -24,7 +24,7 @@ type sessionTable struct {
 	byID   map[string]*session
 	// byKey finds sessions by their keys in the store.
 	byKey map[string]*session
-	store sessionstore.Store
+	store SessionStore
 }
 
 // session is one session. The table guards the fields that change.
@@ -62,7 +62,7 @@ type session struct {
 	calls map[jsonrpc.ID]context.CancelFunc
 }
 
-func newSessionTable(limits limits.Limits, store sessionstore.Store) *sessionTable {
+func newSessionTable(limits limits.Limits, store SessionStore) *sessionTable {
 	return &sessionTable{limits: limits, byID: map[string]*session{}, byKey: map[string]*session{}, store: store}
 }
 

@@ -2,17 +2,12 @@ package sessionstore
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"slices"
 	"sync"
 	"time"
 )
 
-// ErrNotKept means that the store does not keep events, so that streams cannot be resumed.
-var ErrNotKept = errors.New("events are not kept")
-
-// Memory is the Store of a server that is alone. It keeps sessions for as long as the process runs, and no events.
+// Memory keeps the sessions of a server that is alone, for as long as the process runs.
 type Memory struct {
 	// mu guards what follows.
 	mu       sync.Mutex
@@ -22,17 +17,12 @@ type Memory struct {
 	clients map[string]int
 }
 
-var _ Store = (*Memory)(nil)
-
 // NewMemory returns a Memory without sessions.
 func NewMemory() *Memory {
 	return &Memory{sessions: map[string]*Session{}, opened: map[string]time.Time{}, clients: map[string]int{}}
 }
 
-// Replica implements Store.
-func (m *Memory) Replica() string { return "" }
-
-// Add implements Store.
+// Add keeps a new session. Beyond the limits it ends others and returns their keys, as SQL.Add does.
 func (m *Memory) Add(_ context.Context, session *Session, limits *Limits) (ended []string, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -88,7 +78,7 @@ func (m *Memory) remove(key string) bool {
 	return true
 }
 
-// Find implements Store.
+// Find returns a session, or ErrNone.
 func (m *Memory) Find(_ context.Context, key string) (*Session, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -101,7 +91,7 @@ func (m *Memory) Find(_ context.Context, key string) (*Session, error) {
 	return &found, nil
 }
 
-// List implements Store. It does not know when sessions are used.
+// List returns up to n sessions, those that were opened last first: it does not know when sessions are used.
 func (m *Memory) List(_ context.Context, n int) ([]Listed, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -113,27 +103,22 @@ func (m *Memory) List(_ context.Context, n int) ([]Listed, error) {
 	return list[:min(n, len(list))], nil
 }
 
-// Remove implements Store.
+// Remove ends a session. It reports whether there was one.
 func (m *Memory) Remove(_ context.Context, key string) (there bool, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.remove(key), nil
 }
 
-// Release implements Store.
+// Release ends a session that has been idle for long.
 func (m *Memory) Release(key string) { _, _ = m.Remove(context.Background(), key) } // it cannot fail
 
-// Touch implements Store. Nobody else ends sessions.
-func (m *Memory) Touch(context.Context, []string, []string, []string) ([]string, error) {
-	return nil, nil
-}
-
-// SetLevel implements Store.
+// SetLevel keeps the level of logging/setLevel.
 func (m *Memory) SetLevel(_ context.Context, key, level string) error {
 	return m.change(key, func(s *Session) { s.Level = level })
 }
 
-// Subscribe implements Store.
+// Subscribe keeps a subscription.
 func (m *Memory) Subscribe(_ context.Context, key, uri string) error {
 	return m.change(key, func(s *Session) {
 		if !slices.Contains(s.Subscriptions, uri) {
@@ -142,7 +127,7 @@ func (m *Memory) Subscribe(_ context.Context, key, uri string) error {
 	})
 }
 
-// Unsubscribe implements Store.
+// Unsubscribe ends a subscription.
 func (m *Memory) Unsubscribe(_ context.Context, key, uri string) error {
 	return m.change(key, func(s *Session) {
 		s.Subscriptions = slices.DeleteFunc(s.Subscriptions, func(other string) bool { return other == uri })
@@ -157,38 +142,3 @@ func (m *Memory) change(key string, change func(*Session)) error {
 	}
 	return nil
 }
-
-// OpenStream implements Store.
-func (m *Memory) OpenStream(context.Context, string, string, []json.RawMessage) error {
-	return ErrNotKept
-}
-
-// Append implements Store.
-func (m *Memory) Append(context.Context, string, string, Event, bool) error { return ErrNotKept }
-
-// End implements Store.
-func (m *Memory) End(context.Context, string, string) error { return ErrNotKept }
-
-// Drop implements Store.
-func (m *Memory) Drop(context.Context, string, string) error { return nil }
-
-// Stream implements Store.
-func (m *Memory) Stream(context.Context, string, string, int) (*Stream, error) { return nil, ErrNone }
-
-// StreamChanges implements Store.
-func (m *Memory) StreamChanges(context.Context, string) <-chan struct{} { return nil }
-
-// Lives implements Store.
-func (m *Memory) Lives(_ context.Context, replica string) (bool, error) { return replica == "", nil }
-
-// Send implements Store.
-func (m *Memory) Send(context.Context, Mail) error { return nil }
-
-// SendTo implements Store.
-func (m *Memory) SendTo(context.Context, string, Mail) (sent bool, err error) { return false, nil }
-
-// Ask implements Store.
-func (m *Memory) Ask(context.Context, string, Mail) (sent bool, err error) { return false, nil }
-
-// Receive implements Store.
-func (m *Memory) Receive(ctx context.Context, _ func(Mail), _ func(error)) { <-ctx.Done() }

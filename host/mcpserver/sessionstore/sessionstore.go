@@ -1,9 +1,9 @@
 // Package sessionstore keeps the sessions of MCP clients (up to MCP 2025-11-25) and connects the replicas of a server.
 //
-// A Store has the state from which any replica restores a session, the events of streams that clients resume, and mail
-// between replicas, which also forwards requests to the replica that holds a pending call. Memory is the Store of a
-// server that is alone; SQL is that of replicas with a database in common, PostgreSQL or a directory. Sessions are
-// known by Key, so that who reads a store cannot take one over.
+// Memory keeps the sessions of a server that is alone. SQL connects replicas with a database in common, PostgreSQL or a
+// directory: it has the state from which any of them restores a session, the events of streams that clients resume, and
+// mail between replicas, which also forwards requests to the replica that holds a pending call. Sessions are known by
+// Key, so that who reads a store cannot take one over.
 package sessionstore
 
 import (
@@ -25,10 +25,8 @@ import (
 // ErrNone means that there is no such session or stream, or none any more.
 var ErrNone = errors.New("there is no such session or stream")
 
-// SQL is the Store of replicas that have a database in common.
+// SQL keeps the sessions of replicas that have a database in common.
 type SQL struct{ store *store.Store }
-
-var _ Store = (*SQL)(nil)
 
 var steps = []string{
 	`CREATE TABLE mcp_session (id TEXT NOT NULL PRIMARY KEY, owner TEXT NOT NULL, opening TEXT NOT NULL, level TEXT NOT NULL, used BIGINT NOT NULL);
@@ -198,7 +196,7 @@ func (s *SQL) update(ctx context.Context, f func(tx *sql.Tx, now int64) error) e
 	})
 }
 
-// Release implements Store. The session stays for other replicas, until Expire removes it.
+// Release leaves the session to other replicas, until Expire removes it.
 func (s *SQL) Release(string) {}
 
 // Find returns a session, or ErrNone.
