@@ -13,6 +13,7 @@ import (
 	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/mcpserver/authserver"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/claim"
 	"github.com/hako-run/hako/internal/clip"
 	"github.com/hako-run/hako/internal/config"
 )
@@ -84,7 +85,7 @@ func mismatch(c *config.Config, token string, now time.Time) string {
 	if want == "" {
 		want = c.HTTP.OAuth.Resource
 	}
-	if !hasAudience(claims.Audience, want) {
+	if !claim.Has(claims.Audience, want) {
 		found = append(found, fmt.Sprintf("its audience is not %q", want))
 	}
 	if expires := time.Unix(int64(claims.Expires), 0); claims.Expires != 0 && !now.Before(expires) {
@@ -94,10 +95,4 @@ func mismatch(c *config.Config, token string, now time.Time) string {
 		return ""
 	}
 	return " (according to its text: " + strings.Join(found, "; ") + ")"
-}
-
-// hasAudience reports whether an aud claim, a string or a list of strings, names an audience.
-func hasAudience(claim any, want string) bool {
-	list, ok := claim.([]any)
-	return claim == want || ok && slices.Contains(list, any(want))
 }

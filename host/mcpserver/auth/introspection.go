@@ -19,6 +19,7 @@ import (
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/internal/issuer"
 	"github.com/hako-run/hako/internal/address"
+	"github.com/hako-run/hako/internal/claim"
 	"github.com/hako-run/hako/internal/retry"
 	"github.com/hako-run/hako/internal/strictjson"
 )
@@ -219,7 +220,7 @@ func (v *oauthVerifier) introspect(ctx context.Context, token string) (*Identity
 	kind, hasKind := claims["token_type"].(string)
 	if !endOK || !beginOK || !issuedOK || !expires.IsZero() && !now.Before(expires) ||
 		notBefore.After(now.Add(clockSkew)) || issued.After(now.Add(clockSkew)) ||
-		!hasValue(claims["aud"], v.options.Audience) ||
+		!claim.Has(claims["aud"], v.options.Audience) ||
 		hasIssuer && by != v.introspection.options.URL && named != by ||
 		hasKind && !strings.EqualFold(kind, "Bearer") && !strings.EqualFold(kind, "access_token") ||
 		issuer.CheckAccessToken(claims) != nil {
@@ -239,17 +240,4 @@ func unixTime(claim any) (time.Time, bool) {
 		return time.Time{}, false
 	}
 	return time.Unix(int64(seconds), 0), true
-}
-
-// hasValue reports whether a claim, a text or a list of them, has a value.
-func hasValue(claim any, value string) bool {
-	if list, ok := claim.([]any); ok {
-		for _, item := range list {
-			if item == value {
-				return true
-			}
-		}
-		return false
-	}
-	return claim == value
 }

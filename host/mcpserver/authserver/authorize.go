@@ -22,6 +22,7 @@ import (
 	"github.com/hako-run/hako/host/internal/issuer"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/address"
+	"github.com/hako-run/hako/internal/claim"
 )
 
 // authorization is a checked authorization request.
@@ -329,25 +330,13 @@ func (p *Provider) person(claims map[string]any) (*person, error) {
 		}
 		found.Tenant = tenant
 	}
-	for claim, values := range p.Require {
-		if !hasValue(claims[claim], values) {
-			return found, fmt.Errorf("%w: %s", errAccount, claim)
+	for name, values := range p.Require {
+		if !claim.Has(claims[name], values...) {
+			return found, fmt.Errorf("%w: %s", errAccount, name)
 		}
 	}
 	found.Groups = identity.Groups(claims[p.GroupsClaim])
 	return found, nil
-}
-
-// hasValue reports whether a claim, a text or a list of them, has one of the values.
-func hasValue(claim any, values []string) bool {
-	list, ok := claim.([]any)
-	if !ok {
-		list = []any{claim}
-	}
-	return slices.ContainsFunc(list, func(item any) bool {
-		text, ok := item.(string)
-		return ok && slices.Contains(values, text)
-	})
 }
 
 // respond redirects to the client with the parameters of a response, its state and the issuer (RFC 9207).
