@@ -40,9 +40,6 @@ const (
 // retention is the time for which the journal keeps ended calls. The session itself shows which calls are answered.
 const retention = 30 * 24 * time.Hour
 
-// lockTry bounds the attempt to lock the name of a living process.
-const lockTry = 50 * time.Millisecond
-
 // journal records the owner and the state of calls. It is written before a tool runs, so that none runs twice. The
 // owner is a process that holds the lock of its name. When it dies, the lock becomes free and another process takes
 // over the row.
@@ -86,7 +83,7 @@ func (j *journal) claim(ctx context.Context, session, id, tool string) (*entry, 
 	if err != nil || e.owner == j.owner || e.state == StateSent || e.state == StateDropped {
 		return e, err
 	}
-	release, err := j.lockDead(ctx, e.owner)
+	release, err := j.store.LockDead(ctx, lockName(e.owner))
 	if err != nil {
 		return nil, err
 	}
@@ -95,17 +92,6 @@ func (j *journal) claim(ctx context.Context, session, id, tool string) (*entry, 
 	}
 	defer release()
 	return j.takeOver(ctx, session, id, e.owner)
-}
-
-// lockDead locks the name of a dead owner. release is nil if the owner is alive.
-func (j *journal) lockDead(ctx context.Context, owner string) (release func(), err error) {
-	trying, cancel := context.WithTimeout(ctx, lockTry)
-	defer cancel()
-	_, release, err = j.store.Lock(trying, lockName(owner))
-	if errors.Is(err, store.ErrLocked) && ctx.Err() == nil {
-		return nil, nil
-	}
-	return release, err
 }
 
 // insert adds a row for the call unless there is one, and returns the row.

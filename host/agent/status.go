@@ -75,7 +75,7 @@ func (j *journal) living(ctx context.Context, list []owned) error {
 			continue
 		}
 		if _, known := alive[owner]; !known {
-			release, err := j.lockDead(ctx, owner)
+			release, err := j.store.LockDead(ctx, lockName(owner))
 			if err != nil {
 				return err
 			}

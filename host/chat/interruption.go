@@ -2,9 +2,6 @@ package chat
 
 import (
 	"context"
-	"errors"
-
-	"github.com/hako-run/hako/host/store"
 )
 
 // interruption is a turn without an answer whose process died. The person is notified at the next turn
@@ -33,11 +30,8 @@ func (e *Engine) endInterrupted(ctx context.Context) error {
 func (e *Engine) endTurnsOf(ctx context.Context, name string) error {
 	if name != e.book.process.name() {
 		// While the name is locked no new process can acquire it.
-		_, release, err := lockName(ctx, e.book.store, name, endTime)
-		if errors.Is(err, store.ErrLocked) && ctx.Err() == nil {
-			return nil // it is alive
-		}
-		if err != nil {
+		release, err := e.book.store.LockDead(ctx, lockName(name))
+		if err != nil || release == nil {
 			return err
 		}
 		defer release()

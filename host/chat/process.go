@@ -24,10 +24,9 @@ type process struct {
 	release func()
 }
 
-// Timeouts for acquiring a name. Skipping a free name when joining is harmless.
 const (
+	// joinTime bounds the attempt to acquire a name. Skipping a free name is harmless.
 	joinTime = 10 * time.Millisecond
-	endTime  = 250 * time.Millisecond
 	// rejoinAfter is the pause between attempts to acquire a new name.
 	rejoinAfter = time.Second
 )
@@ -45,7 +44,9 @@ func join(ctx context.Context, s *store.Store) (*process, error) {
 func (p *process) acquireName(ctx context.Context) error {
 	for i := 1; ; i++ {
 		name := strconv.Itoa(i)
-		held, release, err := lockName(ctx, p.store, name, joinTime)
+		trying, cancel := context.WithTimeout(ctx, joinTime)
+		held, release, err := p.store.Lock(trying, lockName(name))
+		cancel()
 		if err == nil {
 			return p.setName(name, held, release)
 		}
@@ -99,10 +100,4 @@ func (p *process) close() {
 	p.again.Wait()
 }
 
-// lockName locks the name of a process. If that process is alive, the error matches store.ErrLocked.
-func lockName(ctx context.Context, s *store.Store, name string, patience time.Duration) (held context.Context,
-	release func(), err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	return s.Lock(ctx, "chat process "+name)
-}
+func lockName(process string) string { return "chat process " + process }

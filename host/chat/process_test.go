@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/postgrestest"
@@ -38,12 +37,12 @@ func TestLostName(t *testing.T) {
 	}
 	free := false
 	takenAgain := func() bool {
-		_, release, err := lockName(t.Context(), stores[1], p.name(), time.Millisecond)
+		release, err := stores[1].LockDead(t.Context(), lockName(p.name()))
 		switch {
-		case err == nil:
+		case release != nil:
 			free = true
 			release()
-		case errors.Is(err, store.ErrLocked):
+		case err == nil:
 			return free
 		case !errors.Is(err, context.DeadlineExceeded):
 			t.Fatal(err)

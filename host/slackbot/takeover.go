@@ -4,9 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"time"
 
 	"github.com/hako-run/hako/host/store"
 )
@@ -54,18 +52,10 @@ func (j *journal) takeOver(ctx context.Context, workspace string) (*lost, error)
 	return found, nil
 }
 
-// lockTry bounds the attempt to get another process's lock, which a living process holds.
-const lockTry = 50 * time.Millisecond
-
 // takeOverFrom takes over the rows of owner if it is dead.
 func (j *journal) takeOverFrom(ctx context.Context, found *lost, workspace, owner, me string) error {
-	trying, cancel := context.WithTimeout(ctx, lockTry)
-	defer cancel()
-	_, release, err := j.store.Lock(trying, lockName(owner))
-	if errors.Is(err, store.ErrLocked) {
-		return nil
-	}
-	if err != nil {
+	release, err := j.store.LockDead(ctx, lockName(owner))
+	if err != nil || release == nil {
 		return err
 	}
 	defer release()

@@ -284,6 +284,22 @@ func (s *Store) Lock(ctx context.Context, name string) (held context.Context, re
 	return s.lock(ctx, name)
 }
 
+// deadPatience bounds the attempt of LockDead. A lock that is free is acquired at once, so more of it gains nothing.
+const deadPatience = 50 * time.Millisecond
+
+// LockDead acquires the lock of a process, which holds it as long as it lives. release is nil if the process is alive.
+// Otherwise it is dead, and until release is called, nobody else takes over what it has left. Errors are those of Lock
+// but ErrLocked.
+func (s *Store) LockDead(ctx context.Context, name string) (release func(), err error) {
+	trying, cancel := context.WithTimeout(ctx, deadPatience)
+	defer cancel()
+	_, release, err = s.Lock(trying, name)
+	if errors.Is(err, ErrLocked) && ctx.Err() == nil {
+		return nil, nil
+	}
+	return release, err
+}
+
 // Close closes the store. With PostgreSQL it releases all locks; with a directory they stay until they are released. It
 // may be called twice.
 func (s *Store) Close() error {

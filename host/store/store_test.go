@@ -351,6 +351,27 @@ func TestLockThatIsFreeNeedsNoPatience(t *testing.T) {
 	})
 }
 
+// TestLockDead: the lock of a living process is left alone, that of a dead one is acquired.
+func TestLockDead(t *testing.T) {
+	t.Parallel()
+	over(t, func(t *testing.T, where string) {
+		living, other := open(t, where), open(t, where)
+		_, dies, err := living.Lock(t.Context(), "process 1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if release, err := other.LockDead(t.Context(), "process 1"); release != nil || err != nil {
+			t.Errorf("of a living process: %t, %v", release != nil, err)
+		}
+		dies()
+		release, err := other.LockDead(t.Context(), "process 1")
+		if release == nil || err != nil {
+			t.Fatalf("of a dead process: %t, %v", release != nil, err)
+		}
+		release()
+	})
+}
+
 func TestLockHammer(t *testing.T) {
 	t.Parallel()
 	over(t, func(t *testing.T, where string) {
