@@ -40,23 +40,17 @@ func failed(format string, args ...any) *answer {
 // newAnswer converts a tool's response to an answer with at most limit bytes of text.
 func newAnswer(w *wanted, r *abi.Response, limit int64) *answer {
 	a := &answer{IsError: r.IsError}
-	var parts []string
-	for _, block := range r.Content {
-		if block.Type == abi.Image && len(a.Images) < maxImages && len(block.Data) <= maxImage &&
-			slices.Contains(imageTypes, block.MIMEType) {
-			a.Images = append(a.Images, image{block.MIMEType, block.Data})
-			continue
-		}
-		parts = append(parts, llm.InWords(&block))
-	}
-	if len(r.Content) == 0 && len(r.StructuredContent) > 0 {
-		parts = append(parts, string(r.StructuredContent))
+	text, images := llm.Split(r, maxImages, func(c *abi.Content) bool {
+		return len(c.Data) <= maxImage && slices.Contains(imageTypes, c.MIMEType)
+	})
+	for _, i := range images {
+		a.Images = append(a.Images, image(i))
 	}
 	var schema json.RawMessage
 	if w.tool != nil {
 		schema = w.tool.Spec.InputSchema
 	}
-	a.Text = results.Fit(strings.Join(parts, "\n"), int(limit), schema, w.Arguments)
+	a.Text = results.Fit(text, int(limit), schema, w.Arguments)
 	return a
 }
 

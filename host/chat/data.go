@@ -28,19 +28,8 @@ func (r *run) data(of, text string) string {
 
 // result converts a tool's response for the model.
 func (r *run) result(call llm.Call, response *abi.Response) llm.Result {
-	var parts []string
-	result := llm.Result{CallID: call.ID, IsError: response.IsError}
-	for _, block := range response.Content {
-		if block.Type == abi.Image && len(result.Images) < maxImages && len(block.Data) <= maxImage {
-			result.Images = append(result.Images, llm.Image{MIMEType: block.MIMEType, Data: block.Data})
-			continue
-		}
-		parts = append(parts, llm.InWords(&block))
-	}
-	if len(response.Content) == 0 && len(response.StructuredContent) > 0 {
-		parts = append(parts, string(response.StructuredContent))
-	}
-	text := strings.Join(parts, "\n")
+	text, images := llm.Split(response, maxImages, func(c *abi.Content) bool { return len(c.Data) <= maxImage })
+	result := llm.Result{CallID: call.ID, IsError: response.IsError, Images: images}
 	if text == "" {
 		text = "(nothing)"
 	}

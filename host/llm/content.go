@@ -7,6 +7,24 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
+// Split splits a tool's response into a text and images: those that accept takes, and no more than most. The text has the
+// rest in words.
+func Split(r *abi.Response, most int, accept func(*abi.Content) bool) (text string, images []Image) {
+	var parts []string
+	for i := range r.Content {
+		block := &r.Content[i]
+		if block.Type == abi.Image && len(images) < most && accept(block) {
+			images = append(images, Image{MIMEType: block.MIMEType, Data: block.Data})
+			continue
+		}
+		parts = append(parts, InWords(block))
+	}
+	if len(r.Content) == 0 && len(r.StructuredContent) > 0 {
+		parts = append(parts, string(r.StructuredContent))
+	}
+	return strings.Join(parts, "\n"), images
+}
+
 // InWords returns a content block of a tool result as text, for models that cannot receive the block itself.
 func InWords(block *abi.Content) string {
 	switch block.Type {
