@@ -56,11 +56,12 @@ func Await(ctx context.Context, where string, options *Options, wait time.Durati
 
 // tryConnect opens a connection and closes it.
 func (e *postgres) tryConnect(ctx context.Context) error {
-	inTime, cancel := context.WithTimeout(ctx, connectTime)
+	bound := e.connectBound()
+	inTime, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
 	conn, err := e.connect(inTime)
 	if err != nil {
-		return e.explainWithin(connectTime, err)
+		return e.explainWithin(bound, err)
 	}
 	_ = conn.Close(inTime)
 	return nil

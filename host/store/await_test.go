@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"slices"
 	"strings"
 	"sync"
@@ -100,6 +101,41 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 		!strings.Contains(twice[len(twice)-1], "sends change notifications again") {
 		t.Errorf("%q", log.all)
 	}
+}
+
+// TestSilentHosts: connections reach the last host of a URL when the others accept connections and say nothing.
+func TestSilentHosts(t *testing.T) {
+	t.Parallel()
+	var hosts []string
+	for n := range 6 { // at addresses of their own, for which pgx has a timeout each
+		silent, err := net.Listen("tcp", fmt.Sprintf("127.0.0.%d:0", n+2))
+		if err != nil {
+			t.Skip("this system has one loopback address: ", err)
+		}
+		t.Cleanup(func() { _ = silent.Close() })
+		hosts = append(hosts, silent.Addr().String())
+	}
+	server := postgrestest.NewServer(t, "listen_addresses=127.0.0.1")
+	server.Exec(t, "CREATE ROLE hako LOGIN SUPERUSER")
+	server.Admit(t, "host all hako 127.0.0.1/32 trust")
+	hosts = append(hosts, fmt.Sprintf("127.0.0.1:%d", server.Port()))
+	where := "postgres://hako@" + strings.Join(hosts, ",") + "/postgres?sslmode=disable&connect_timeout=1"
+	if err := Await(t.Context(), where, nil, time.Nanosecond); err != nil {
+		t.Error(err)
+	}
+	s := open(t, where)
+	t.Run("lock", func(t *testing.T) {
+		t.Parallel()
+		_, release, err := s.Lock(t.Context(), "mine")
+		if err != nil {
+			t.Fatal(err)
+		}
+		release()
+	})
+	t.Run("listen", func(t *testing.T) {
+		t.Parallel()
+		receive(t, s.Changes(t.Context(), "notes"))
+	})
 }
 
 // TestAwaitEndsAtOnce: Await returns permanent errors at once.

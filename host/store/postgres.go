@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// connectTime is the timeout for connecting if the URL has no connect_timeout.
+	// connectTime is the timeout for connecting to one host if the URL has no connect_timeout.
 	connectTime = 5 * time.Second
 	// pingTime is the timeout for checking an idle connection.
 	pingTime = time.Second
@@ -62,6 +62,11 @@ func newPostgres(where, replica string, o *Options) (*postgres, *pgxpool.Config,
 		c.RuntimeParams["application_name"] = "hako " + replica
 	}
 	return &postgres{options: o, config: c.Copy()}, config, nil
+}
+
+// connectBound is the longest that connecting may take: the timeout of each host of the URL.
+func (e *postgres) connectBound() time.Duration {
+	return time.Duration(1+len(e.config.Fallbacks)) * e.config.ConnectTimeout
 }
 
 // checkEncryption refuses URLs with which the server, or an attacker on the network, decides about encryption:

@@ -55,11 +55,11 @@ func (e *postgres) listen(ctx context.Context, ring func(topic string)) {
 
 // listenOnce listens until the connection is lost. Notifications before it listens may be missed.
 func (e *postgres) listenOnce(ctx context.Context, ring func(topic string)) error {
-	connecting, cancel := context.WithTimeout(ctx, connectTime)
+	connecting, cancel := context.WithTimeout(ctx, e.connectBound()+listenAnswer)
 	defer cancel()
 	conn, err := e.connect(connecting)
 	if err != nil {
-		return err
+		return e.explainWithin(e.connectBound(), err)
 	}
 	defer func() { _ = conn.Close(connecting) }()
 	if _, err := conn.Exec(connecting, "LISTEN "+channel); err != nil {

@@ -143,27 +143,27 @@ func (l *locks) forget(name string) {
 // with ctx, because canceling it would close the connection and lose all other locks, and a held lock could not be
 // distinguished from a short wait.
 func (l *locks) try(ctx context.Context, name string) (context.Context, error) {
-	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), lockAnswer)
-	defer cancel()
-	held, err := l.tryOnce(asking, ctx, name)
+	held, err := l.tryOnce(ctx, name)
 	if err != nil && l.engine.lost(err) { // the loss was not detected yet
-		held, err = l.tryOnce(asking, ctx, name)
-	}
-	if err != nil && asking.Err() != nil {
-		return nil, l.engine.noAnswer(lockAnswer)
+		return l.tryOnce(ctx, name)
 	}
 	return held, err
 }
 
-// tryOnce is one query of try, bounded by asking. It drops a failed connection.
-func (l *locks) tryOnce(asking, ctx context.Context, name string) (context.Context, error) {
-	if err := l.acquireConn(asking); err != nil {
+// tryOnce is one query of try. It drops a failed connection.
+func (l *locks) tryOnce(ctx context.Context, name string) (context.Context, error) {
+	if err := l.acquireConn(); err != nil {
 		return nil, err
 	}
 	defer l.releaseConn()
+	asking, cancel := context.WithTimeout(context.WithoutCancel(ctx), lockAnswer)
+	defer cancel()
 	var got bool
 	if err := l.conn.QueryRow(asking, "SELECT pg_try_advisory_lock($1)", lockKey(name)).Scan(&got); err != nil {
 		l.dropConn()
+		if asking.Err() != nil {
+			return nil, l.engine.noAnswer(lockAnswer)
+		}
 		return nil, err
 	}
 	if !got {
@@ -187,11 +187,14 @@ func (l *locks) heldContext(ctx context.Context, name string) context.Context {
 }
 
 // acquireConn waits for the connection and opens it if needed. Unless it fails, the caller must call releaseConn.
-func (l *locks) acquireConn(ctx context.Context) (err error) {
+func (l *locks) acquireConn() (err error) {
+	bound := l.engine.connectBound() + lockAnswer
+	ctx, cancel := context.WithTimeout(context.Background(), bound)
+	defer cancel()
 	select {
 	case l.turn <- struct{}{}:
 	case <-ctx.Done():
-		return ctx.Err()
+		return l.engine.noAnswer(bound)
 	}
 	switch {
 	case l.closed:
@@ -201,6 +204,9 @@ func (l *locks) acquireConn(ctx context.Context) (err error) {
 	}
 	if err != nil {
 		l.releaseConn()
+	}
+	if err != nil && ctx.Err() != nil {
+		return l.engine.noAnswer(bound)
 	}
 	return err
 }
