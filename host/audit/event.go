@@ -32,9 +32,10 @@ func (t Type) own() bool { return strings.HasPrefix(string(t), "log/") }
 
 // Event is an event to record. Fields that do not apply are omitted from the log.
 type Event struct {
-	Time    time.Time `json:"time"`
-	Type    Type      `json:"type"`
-	Outcome string    `json:"outcome,omitempty"` // pipeline.Outcome of a call; "ok" or "failed" of an operator's action
+	Time time.Time `json:"time"`
+	Type Type      `json:"type"`
+	// Outcome is the pipeline.Outcome of a call, or OutcomeBegun, OutcomeOK, ... of an operator's action.
+	Outcome string `json:"outcome,omitempty"`
 
 	Subject  Subject   `json:"subject,omitzero"`
 	Target   Target    `json:"target,omitzero"`

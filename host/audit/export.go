@@ -35,8 +35,14 @@ func (e *Entry) Write(w io.Writer, f Format, version string) error {
 	return fmt.Errorf("audit: unknown format %q: use jsonl, ocsf or cef", f)
 }
 
-// succeeded reports whether the call or action succeeded.
-func (e *Entry) succeeded() bool { return e.Outcome == "ok" || e.Outcome == "" }
+// failed reports whether the call or action failed or was refused. An operation that has begun has not.
+func (e *Entry) failed() bool {
+	switch e.Outcome {
+	case "", OutcomeOK, OutcomeBegun:
+		return false
+	}
+	return true
+}
 
 // operation returns the name of the call or action.
 func (e *Entry) operation() string {
@@ -55,8 +61,11 @@ const (
 
 func (e *Entry) ocsf(version string) map[string]any {
 	status, severity, name := ocsfSuccess, ocsfInformational, "Success"
-	if !e.succeeded() {
+	switch {
+	case e.failed():
 		status, severity, name = ocsfFailure, ocsfLow, "Failure"
+	case e.Outcome == OutcomeBegun:
+		status, name = ocsfOther, "Begun"
 	}
 	return map[string]any{
 		"class_uid": ocsfClass, "category_uid": ocsfCategory, "activity_id": ocsfOther, "activity_name": e.operation(),
@@ -91,7 +100,7 @@ var cefLabels = map[string]string{"cs1": "tenant", "cs2": "plugin", "cs3": "rule
 
 func (e *Entry) cef(version string) string {
 	severity := 1
-	if !e.succeeded() {
+	if e.failed() {
 		severity = 5
 	}
 	header := []string{"CEF:0", "hako", "hako", version, string(e.Type), e.operation() + " " + e.Target.Name,

@@ -2,6 +2,7 @@ package audit_test
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -52,5 +53,36 @@ func TestFormats(t *testing.T) {
 	}
 	if err := entry.Write(new(strings.Builder), "xml", ""); err == nil {
 		t.Error("xml is written")
+	}
+}
+
+// TestOutcomesInFormats: SIEMs alert on failures, and an operation that has only begun is none.
+func TestOutcomesInFormats(t *testing.T) {
+	t.Parallel()
+	for outcome, want := range map[string]struct {
+		status   string
+		severity string
+	}{
+		"":                              {"Success", "1"},
+		audit.OutcomeOK:                 {"Success", "1"},
+		audit.OutcomeBegun:              {"Begun", "1"},
+		audit.OutcomeFailed:             {"Failure", "5"},
+		audit.OutcomeRefused:            {"Failure", "5"},
+		"denied":                        {"Failure", "5"},
+		"an outcome of a later version": {"Failure", "5"},
+	} {
+		operation := &audit.Operation{Action: "plugin.approve", Target: audit.Target{Name: "weather"}}
+		entry := &audit.Entry{Seq: 1, Event: *operation.Event(outcome, nil)}
+		var ocsf, cef strings.Builder
+		if err := errors.Join(entry.Write(&ocsf, audit.OCSF, "1.0"), entry.Write(&cef, audit.CEF, "1.0")); err != nil {
+			t.Fatal(err)
+		}
+		var event struct{ Status string }
+		if err := json.Unmarshal([]byte(ocsf.String()), &event); err != nil || event.Status != want.status {
+			t.Errorf("%q in OCSF: status %q, want %q, %v", outcome, event.Status, want.status, err)
+		}
+		if severity := strings.Split(cef.String(), "|")[6]; severity != want.severity {
+			t.Errorf("%q in CEF: severity %s, want %s", outcome, severity, want.severity)
+		}
 	}
 }

@@ -7,6 +7,14 @@ import (
 	"os/user"
 )
 
+// Outcomes of operations.
+const (
+	OutcomeBegun   = "begun" // the next record of the operation has the end
+	OutcomeOK      = "ok"
+	OutcomeFailed  = "failed"
+	OutcomeRefused = "refused" // the person who was asked said no
+)
+
 // Operation is an operation of an operator on the host, such as approving a plugin.
 type Operation struct {
 	Action  string
@@ -15,7 +23,7 @@ type Operation struct {
 	Detail  map[string]string
 }
 
-// Event returns the record of the operation with an outcome: "begun", "ok", "failed" or "refused". failure may be nil.
+// Event returns the record of the operation with one of the outcomes above. failure may be nil.
 func (o *Operation) Event(outcome string, failure error) *Event {
 	e := &Event{
 		Type: TypeOperator, Action: o.Action, Outcome: outcome,
@@ -55,13 +63,13 @@ func (r *Recorder) Do(ctx context.Context, o *Operation, do func() error) error 
 	if r.Log == nil {
 		return do()
 	}
-	if err := r.Note(ctx, o, "begun", nil); err != nil && !r.Optional {
+	if err := r.Note(ctx, o, OutcomeBegun, nil); err != nil && !r.Optional {
 		return fmt.Errorf("%w: %w", ErrUnrecorded, err)
 	}
 	failure := do()
-	outcome := "ok"
+	outcome := OutcomeOK
 	if failure != nil {
-		outcome = "failed"
+		outcome = OutcomeFailed
 	}
 	_ = r.Note(context.WithoutCancel(ctx), o, outcome, failure) // reported to Unrecorded
 	return failure

@@ -121,7 +121,7 @@ func (c *Console) failedLogin(q *request, person *Person, failure error) {
 			failure = known
 		}
 	}
-	c.note(q, d, "failed", failure)
+	c.note(q, d, audit.OutcomeFailed, failure)
 }
 
 // reasonOf returns the reason of a failure for the page.

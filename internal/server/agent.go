@@ -95,7 +95,7 @@ func (f *agentFrontend) newRunner(ctx context.Context, c *config.Config) (*agent
 		},
 		Lost: func(caller pipeline.Caller, tool string) {
 			s.governance.record(&audit.Event{
-				Action: "agent.call", Outcome: "failed", Error: "the process died during the call",
+				Action: "agent.call", Outcome: audit.OutcomeFailed, Error: "the process died during the call",
 				Target: audit.Target{Name: tool}, RequestID: caller.RequestID,
 				Subject: audit.Subject{
 					Frontend: caller.Frontend, Tenant: caller.Tenant, User: caller.User, Session: caller.Session,

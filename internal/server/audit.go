@@ -108,7 +108,7 @@ func PerformOperation(ctx context.Context, c *config.Config, logger *slog.Logger
 		Optional: c.Audit.Optional,
 		Unrecorded: func(_ *audit.Operation, outcome string, err error) {
 			switch {
-			case outcome != "begun":
+			case outcome != audit.OutcomeBegun:
 				warn("how it ended is not recorded", err)
 			case c.Audit.Optional:
 				warn(unrecorded, err)
@@ -129,7 +129,7 @@ func RecordRefusal(ctx context.Context, c *config.Config, logger *slog.Logger, o
 		return err
 	}
 	signOperation(o)
-	return errors.Join(log.Append(ctx, o.Event("refused", nil)), log.Close())
+	return errors.Join(log.Append(ctx, o.Event(audit.OutcomeRefused, nil)), log.Close())
 }
 
 // signOperation makes this process's user the subject of an operation. It keeps the tenant.

@@ -228,7 +228,7 @@ func (g *Governance) reloadPolicy(reported string) string {
 	case err != nil && err.Error() != reported:
 		g.logger.Error("the policy file is invalid: the previous policy stays in force",
 			"file", g.config.Policy, "err", err)
-		event.Outcome, event.Error = "failed", err.Error()
+		event.Outcome, event.Error = audit.OutcomeFailed, err.Error()
 		g.record(event)
 	case changed:
 		g.quotas.SetRules(g.policy.Policy().Quotas)
@@ -372,7 +372,7 @@ func (g *governance) recordLogin(e authserver.Event) {
 		event.Action = "mcp.logout"
 	}
 	if e.Action == authserver.Refused {
-		event.Outcome = "failed"
+		event.Outcome = audit.OutcomeFailed
 	}
 	if e.Err != nil {
 		event.Error = e.Err.Error()
@@ -387,7 +387,7 @@ func (g *governance) loginFailed(f mcpserver.FailedLogin) {
 	g.logger.Warn("the MCP endpoint refused a token", "address", f.Address, "user", f.User, "token",
 		f.Token, "err", f.Err)
 	g.record(&audit.Event{
-		Action: "mcp.login", Outcome: "failed", Error: f.Err.Error(),
+		Action: "mcp.login", Outcome: audit.OutcomeFailed, Error: f.Err.Error(),
 		Subject: audit.Subject{
 			Frontend: pipeline.FrontendHTTP, Tenant: f.Tenant, User: f.User, Token: f.Token, Address: f.Address,
 		},

@@ -217,7 +217,7 @@ func (r *reloader) report(by audit.Subject, result *console.Reloaded, err error)
 	r.outcome.Store(&reloadOutcome{time.Now(), err})
 	event := &audit.Event{Action: "configuration.reload", Outcome: "ok", Subject: by, Detail: map[string]string{}}
 	if err != nil {
-		event.Outcome, event.Error = "failed", err.Error()
+		event.Outcome, event.Error = audit.OutcomeFailed, err.Error()
 		logger.Error("the configuration is invalid: the previous one stays in force", "err", err)
 		r.record(event)
 		return
