@@ -124,8 +124,10 @@ func (f *files) countUnsigned() error {
 		if err != nil {
 			return err
 		}
-		if bytes.Contains(line, []byte(`"type":"`+TypeCheckpoint+`"`)) {
-			return nil
+		if bytes.Contains(line, []byte(`"type":"`+TypeCheckpoint+`"`)) { // or the arguments of a call contain that
+			if entry, err := parseEntry(line); err == nil && entry.Type == TypeCheckpoint {
+				return nil
+			}
 		}
 		f.unsigned++
 	}

@@ -46,8 +46,12 @@ func (b *Broker) Rotate(ctx context.Context) (*Rotation, error) {
 		return nil, fmt.Errorf("nothing was changed: %w", err)
 	}
 	r.Remedy = fmt.Sprintf("remove the old keys from %v", b.vault.keys.source)
-	if file := b.vault.ownFile(); file != "" && writeKeys(file, ring[0].text) == nil {
-		r.Remedy = ""
+	if file := b.vault.ownFile(); file != "" {
+		if err := writeKeys(file, ring[0].text); err != nil {
+			r.Remedy += ", which failed here: " + err.Error()
+		} else {
+			r.Remedy = ""
+		}
 	}
 	return r, nil
 }

@@ -36,8 +36,8 @@ func ReadFile(path, dir string) ([]Spec, error) {
 // followEvery is the interval at which Follow checks its file.
 const followEvery = time.Second
 
-// Follow applies the file now and after each change, until ctx ends. It logs the errors of a version of the file once,
-// and keeps the servers as they were.
+// Follow reads the file every second until ctx ends, and applies each version that it finds. It logs the errors of a
+// version once, and keeps the servers as they were.
 func (u *Upstreams) Follow(ctx context.Context, path, dir string) {
 	ticker := time.NewTicker(followEvery)
 	defer ticker.Stop()

@@ -45,6 +45,8 @@ type session struct {
 	// program is nil for a server over HTTP, remote for a program.
 	program *process
 	remote  *remote
+	// watching counts the goroutine of watch.
+	watching sync.WaitGroup
 	// ctx ends with the session.
 	ctx context.Context
 	end context.CancelCauseFunc
@@ -100,7 +102,7 @@ func (s *server) connect(life context.Context, version string) (_ *session, err 
 		return nil, err
 	}
 	x.conn = transport.conn
-	go x.watch()
+	x.watching.Go(x.watch)
 	return x, nil
 }
 
@@ -226,7 +228,7 @@ func (x *session) watch() {
 	}
 }
 
-// close ends the session and its program, and waits for both.
+// close ends the session and its program, and waits for both. watch must not call it.
 func (x *session) close(cause error) {
 	x.end(cause)
 	if x.conn != nil {
@@ -241,6 +243,7 @@ func (x *session) close(cause error) {
 	if x.program != nil {
 		x.program.stop()
 	}
+	x.watching.Wait()
 }
 
 // list requests all lists of the server.

@@ -63,7 +63,12 @@ func (l *Live) Reload() (changed bool, err error) {
 	case err == nil && l.err == nil && bytes.Equal(text, l.text):
 		return false, nil
 	}
-	p, err := Open(l.path)
+	var p *Policy
+	if err != nil {
+		err = readError(err)
+	} else {
+		p, err = parseFile(l.path, text)
+	}
 	if l.err = err; err != nil {
 		return false, err
 	}

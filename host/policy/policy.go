@@ -113,8 +113,14 @@ type relevantKey struct{ tool, plugin, via, frontend, tenant, user, token, group
 func Open(path string) (*Policy, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, locale.Text{"en": "policy: %w", "ja": "ポリシー: %w"}.Errorf(err)
+		return nil, readError(err)
 	}
+	return parseFile(path, data)
+}
+
+func readError(err error) error { return locale.Text{"en": "policy: %w", "ja": "ポリシー: %w"}.Errorf(err) }
+
+func parseFile(path string, data []byte) (*Policy, error) {
 	p, err := Parse(data)
 	if err != nil {
 		return nil, locale.Text{"en": "policy %s: %w", "ja": "ポリシー %s: %w"}.Errorf(path, err)

@@ -46,7 +46,7 @@ func (s *Store) prepare(ctx context.Context) error {
 		_, err := appliedSteps(ctx, tx, "")
 		return err
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrUnreachable) && !errors.Is(err, ErrCorrupt) { // the tables are missing
 		err = s.explain(s.migrate(ctx, func(tx *sql.Tx) error {
 			for _, table := range migrationTables {
 				if _, err := tx.ExecContext(ctx, table); err != nil {
