@@ -170,7 +170,7 @@ const (
 	controlFD, specFD, lifelineFD, networkFD = 3, 4, 5, 6
 )
 
-func start(ctx context.Context, self string, spec *Spec, options *Options) (_ *child, err error) {
+func start(ctx context.Context, self string, spec *Spec, options *Options) (*child, error) {
 	encoded, err := json.Marshal(childSpec{spec, Check().Namespaces})
 	if err != nil {
 		return nil, err
@@ -179,11 +179,11 @@ func start(ctx context.Context, self string, spec *Spec, options *Options) (_ *c
 	theirs, err := c.open(encoded)
 	defer func() {
 		for _, file := range theirs {
-			err = errors.Join(err, file.Close())
+			_ = file.Close() // the child has its own
 		}
 	}()
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, c.close())
 	}
 	c.command.Args = []string{confineName}
 	c.command.Env = []string{ids()}
@@ -223,8 +223,14 @@ func (c *child) open(spec []byte) (theirs []*os.File, err error) {
 	return theirs, err
 }
 
-func (c *child) close() error {
-	return errors.Join(c.control.Close(), c.lifeline.Close(), c.network.Close())
+// close closes the host's ends, of which open may have failed to open some.
+func (c *child) close() (err error) {
+	for _, file := range []*os.File{c.control, c.lifeline, c.network} {
+		if file != nil {
+			err = errors.Join(err, file.Close())
+		}
+	}
+	return err
 }
 
 // message is a message from the child: a question, or how the command ended.
@@ -250,7 +256,7 @@ func (c *child) serveQuestions(ctx context.Context, ask func(context.Context, Qu
 		err := messages.Decode(&m)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("%w: %v", ErrSupervisor, c.command.Wait())
+			return nil, fmt.Errorf("%w: %w", ErrSupervisor, err)
 		case m.Exit != nil:
 			return m.Exit, nil
 		case m.Ask == nil:

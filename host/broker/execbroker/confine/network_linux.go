@@ -38,15 +38,15 @@ func passListeners(o *childSpec, network *os.File) error {
 	return err
 }
 
-// listen opens a listener on each address.
+// listen opens a listener on each address. The process ends if it fails.
 func listen(addresses []netip.AddrPort) (files []*os.File, err error) {
 	for _, address := range addresses {
 		l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(address))
 		if err != nil {
 			return nil, err
 		}
-		file, err := l.File()
-		if err != nil {
+		file, err := l.File() // a copy
+		if err = errors.Join(err, l.Close()); err != nil {
 			return nil, err
 		}
 		files = append(files, file)
