@@ -118,7 +118,9 @@ func Open(path string) (*Policy, error) {
 	return parseFile(path, data)
 }
 
-func readError(err error) error { return locale.Text{"en": "policy: %w", "ja": "ポリシー: %w"}.Errorf(err) }
+func readError(err error) error {
+	return locale.Text{"en": "policy: %w", "ja": "ポリシー: %w"}.Errorf(err)
+}
 
 func parseFile(path string, data []byte) (*Policy, error) {
 	p, err := Parse(data)
