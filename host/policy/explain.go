@@ -87,25 +87,20 @@ func (m *Mismatch) In(language string) string {
 
 // mismatch explains why the rule does not decide; nil if it does.
 func (r *Rule) mismatch(c *Call, f *facts, language string) *Mismatch {
-	for _, part := range []struct {
-		name  string
-		want  []string
-		have  string
-		match bool
-	}{
-		{"tools", r.Tools, c.Plugin + "/" + c.Tool, r.matchesTool(c.Tool, c.Plugin+"/"+c.Tool)},
-		{"via", r.Via, c.Via, containsOrAny(r.Via, c.Via)},
-		{"frontends", r.Frontends, c.Frontend, containsOrAny(r.Frontends, c.Frontend)},
-		{"tenants", r.Tenants, c.Tenant, containsOrAny(r.Tenants, c.Tenant)},
-		{"users", r.Users, c.User, containsOrAny(r.Users, c.User)},
-		{"tokens", r.Tokens, c.Token, containsOrAny(r.Tokens, c.Token)},
-		{"groups", r.Groups, strings.Join(f.groups, ", "), len(r.Groups) == 0 || intersects(r.Groups, f.groups)},
-		{"missingScopes", r.MissingScopes, strings.Join(r.MissingScopes, " and "),
-			len(r.MissingScopes) == 0 || len(without(r.MissingScopes, c.Scopes)) > 0},
-	} {
-		if !part.match {
-			return &Mismatch{Field: part.name, Have: part.have, Want: part.want}
-		}
+	full := c.Plugin + "/" + c.Tool
+	if field := r.differing(c, full, f.groups); field != "" {
+		m := map[string]Mismatch{
+			"tools":         {Have: full, Want: r.Tools},
+			"via":           {Have: c.Via, Want: r.Via},
+			"frontends":     {Have: c.Frontend, Want: r.Frontends},
+			"tenants":       {Have: c.Tenant, Want: r.Tenants},
+			"users":         {Have: c.User, Want: r.Users},
+			"tokens":        {Have: c.Token, Want: r.Tokens},
+			"groups":        {Have: strings.Join(f.groups, ", "), Want: r.Groups},
+			"missingScopes": {Have: strings.Join(r.MissingScopes, " and "), Want: r.MissingScopes},
+		}[field]
+		m.Field = field
+		return &m
 	}
 	met, err := r.evaluate(f)
 	switch {

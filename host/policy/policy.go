@@ -250,7 +250,7 @@ func (p *Policy) candidates(c *Call, groups []string) []*Rule {
 	}
 	full := c.Plugin + "/" + c.Tool
 	for _, i := range p.index.find(c, full, groups) {
-		if rule := p.rules[i]; rule.matchesNames(c, full, groups) {
+		if rule := p.rules[i]; rule.differing(c, full, groups) == "" {
 			rules = append(rules, rule)
 		}
 	}

@@ -360,3 +360,33 @@ func BenchmarkDecide(b *testing.B) {
 		})
 	}
 }
+
+// TestEveryField gives a rule one field after the other: Decide, Explain and Lint must compare all of them.
+func TestEveryField(t *testing.T) {
+	t.Parallel()
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[policy.Rule]()) {
+		if field.Type != reflect.TypeFor[[]string]() || !field.IsExported() {
+			continue
+		}
+		key := strings.ToLower(field.Name[:1]) + field.Name[1:]
+		t.Run(key, func(t *testing.T) {
+			t.Parallel()
+			text := "version: 1\nrules:\n  - {name: a, action: deny, " + key + ": [other]}\n  - {name: b, action: ask}\n"
+			p := parse(t, text)
+			call := &policy.Call{Tool: "tool", Plugin: "plugin", Scopes: []string{"other"}}
+			if d := p.Decide(call); d.Rule != "b" {
+				t.Errorf("Decide: the rule %q decides", d.Rule)
+			}
+			d, steps := p.Explain(call, "en")
+			if d.Rule != "b" {
+				t.Errorf("Explain: the rule %q decides", d.Rule)
+			}
+			if m := steps[0].Mismatch; key != "tools" && (m == nil || m.Field != key || len(m.Want) != 1) {
+				t.Errorf("Explain: the mismatch is %+v", m)
+			}
+			if err := policy.Lint([]byte(text), site); err != nil && strings.Contains(err.Error(), "can never decide") {
+				t.Errorf("Lint: %v", err)
+			}
+		})
+	}
+}

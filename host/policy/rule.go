@@ -148,13 +148,28 @@ func isVariable(e ast.Expr, name string) bool {
 	return e.Kind() == ast.IdentKind && e.AsIdent() == name
 }
 
-// matchesNames reports whether all fields but the condition match. full is PLUGIN/TOOL.
-func (r *Rule) matchesNames(c *Call, full string, groups []string) bool {
-	return r.matchesTool(c.Tool, full) && containsOrAny(r.Via, c.Via) && containsOrAny(r.Frontends, c.Frontend) &&
-		containsOrAny(r.Tenants, c.Tenant) &&
-		containsOrAny(r.Users, c.User) && containsOrAny(r.Tokens, c.Token) &&
-		(len(r.Groups) == 0 || intersects(r.Groups, groups)) &&
-		(len(r.MissingScopes) == 0 || len(without(r.MissingScopes, c.Scopes)) > 0)
+// differing returns the first field that does not match, by its key in the file. It is empty if all fields but the
+// condition match. full is PLUGIN/TOOL.
+func (r *Rule) differing(c *Call, full string, groups []string) (field string) {
+	switch {
+	case !r.matchesTool(c.Tool, full):
+		return "tools"
+	case !containsOrAny(r.Via, c.Via):
+		return "via"
+	case !containsOrAny(r.Frontends, c.Frontend):
+		return "frontends"
+	case !containsOrAny(r.Tenants, c.Tenant):
+		return "tenants"
+	case !containsOrAny(r.Users, c.User):
+		return "users"
+	case !containsOrAny(r.Tokens, c.Token):
+		return "tokens"
+	case len(r.Groups) > 0 && !intersects(r.Groups, groups):
+		return "groups"
+	case len(r.MissingScopes) > 0 && len(without(r.MissingScopes, c.Scopes)) == 0:
+		return "missingScopes"
+	}
+	return ""
 }
 
 // matchesTool reports whether one of the patterns matches the tool.
