@@ -10,7 +10,7 @@ import (
 
 	"github.com/hako-run/hako/host/internal/glob"
 	"github.com/hako-run/hako/host/manifest"
-	"github.com/hako-run/hako/internal/lazyregexp"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -58,18 +58,13 @@ type HTTPMapping struct {
 	Credential string `json:"credential"`
 }
 
-var (
-	pluginName = lazyregexp.New(`^[a-z][a-z0-9-]{0,39}$`)
-	digest     = lazyregexp.New(`^sha256:[0-9a-f]{64}$`)
-)
-
 // check checks that the consent can be recorded and, unless it is revoked, is complete.
 func (c *Consent) check() error {
 	var errs []error
-	if !pluginName().MatchString(c.Name) {
+	if !manifest.ValidName(c.Name) {
 		errs = append(errs, fmt.Errorf("consent for plugin %q: the name is not a valid plugin name", c.Name))
 	}
-	if !digest().MatchString(c.Digest) {
+	if !wasmfile.ValidDigest(c.Digest) {
 		errs = append(errs, fmt.Errorf("consent for plugin %s: the digest must be sha256: and 64 hexadecimal digits",
 			c.Name))
 	}
@@ -145,7 +140,7 @@ func checkCredential(mapped, asked string) manifest.Text {
 	case asked == "":
 		return bilingual("the plugin asks for no credential there: remove %q",
 			"このプラグインは認証情報を求めていません。%q を削除してください", mapped)
-	case !pluginName().MatchString(mapped):
+	case !manifest.ValidName(mapped):
 		return bilingual(`%q is not a credential name: 1 to 40 of a-z, 0-9 and "-", starting with a letter`,
 			"%q は認証情報の名前ではありません。英小文字で始まる 1～40 文字の英小文字、数字、「-」を指定してください", mapped)
 	}

@@ -68,7 +68,7 @@ func nameOf(path string) (string, error) {
 		}
 		return '-'
 	}, base), "-")
-	if !pluginName().MatchString(name) {
+	if !ValidName(name) {
 		return "", fmt.Errorf("the plugin has no manifest, and the name of its file, %q, "+
 			"makes no name for a plugin (1 to 40 of a-z, 0-9 and \"-\", starting with a letter): "+
 			"rename the file, or put a manifest beside it", base)

@@ -23,6 +23,9 @@ var (
 	iconSize = lazyregexp.New(`^(any|[1-9][0-9]{0,4}x[1-9][0-9]{0,4})$`)
 )
 
+// ValidName reports whether text may be the name of a plugin.
+func ValidName(text string) bool { return pluginName().MatchString(text) }
+
 // maxItems bounds the entries of each kind in a manifest.
 const maxItems = 256
 

@@ -17,6 +17,7 @@ import (
 
 	"github.com/hako-run/hako/host/component"
 	"github.com/hako-run/hako/host/internal/wasmbin"
+	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
 // Module describes a plugin file, without running its code.
@@ -141,6 +142,11 @@ func Read(wasm []byte) (*Module, error) {
 	m.module.Digest = "sha256:" + hex.EncodeToString(sum[:])
 	return &m.module, nil
 }
+
+var digest = lazyregexp.New(`^sha256:[0-9a-f]{64}$`)
+
+// ValidDigest reports whether text has the form of Module.Digest.
+func ValidDigest(text string) bool { return digest().MatchString(text) }
 
 // ImportsFrom reports whether the module imports anything from the import module or the interface, without its version.
 func (m *Module) ImportsFrom(name string) bool {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/registry/index"
 	"github.com/hako-run/hako/internal/pluginfile"
 )
@@ -26,7 +27,7 @@ func (f *Folder) Get(ctx context.Context, from, path, digest string) (*Addition,
 	var err error
 	if pluginfile.IsAddress(from) {
 		d, err = f.Fetch(ctx, from)
-	} else if d, err = f.ReadFile(path); err != nil && index.IsName(from) && len(f.config.Index.Plugins) > 0 {
+	} else if d, err = f.ReadFile(path); err != nil && manifest.ValidName(from) && len(f.config.Index.Plugins) > 0 {
 		d, digest, err = f.fetchNamed(ctx, from, digest)
 	}
 	if err != nil {

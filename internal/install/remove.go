@@ -13,7 +13,6 @@ import (
 	"github.com/hako-run/hako/host/broker/sqlbroker"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
-	"github.com/hako-run/hako/host/registry/index"
 	"github.com/hako-run/hako/host/registry/lock"
 	"github.com/hako-run/hako/internal/plugincopies"
 	"github.com/hako-run/hako/internal/terminal"
@@ -41,7 +40,7 @@ func (r *Removal) Print(out io.Writer) (err error) {
 // lock file and, unless consents is nil, its consent. Hosts that watch the folder let running calls end. A copy of the
 // file stays in the cache. It fails if there is nothing of that name, and can be repeated after another error.
 func (f *Folder) Remove(ctx context.Context, name string, consents *grant.File) (*Removal, error) {
-	if !index.IsName(name) {
+	if !manifest.ValidName(name) {
 		return nil, fmt.Errorf("%q is not a plugin name: give the name, not the path of the file", name)
 	}
 	r := &Removal{}

@@ -28,7 +28,7 @@ type Dir struct {
 // In returns the directory in a cache directory.
 func In(cache string) Dir { return Dir{Path: filepath.Join(cache, "plugins")} }
 
-// digestPrefix is the prefix of a digest of package manifest.
+// digestPrefix is the prefix of a digest of package wasmfile.
 const digestPrefix = "sha256:"
 
 // Digest returns the digest of a file's bytes, "sha256:" and 64 hexadecimal digits.

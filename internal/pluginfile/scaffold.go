@@ -27,14 +27,12 @@ type scaffold struct {
 	Version, Go string
 }
 
-var pluginName = lazyregexp.New(`^[a-z][a-z0-9-]{0,39}$`)
-
 // ToolName is the name of the tool in a new plugin.
 func ToolName(plugin string) string { return strings.ReplaceAll(plugin, "-", "_") }
 
 // CheckName explains why a new plugin cannot have a name.
 func CheckName(name string) error {
-	if !pluginName().MatchString(name) {
+	if !manifest.ValidName(name) {
 		return fmt.Errorf("%q is not a valid plugin name: 1 to 40 of a-z, 0-9 and -, starting with a letter", name)
 	}
 	return nil

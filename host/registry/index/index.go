@@ -19,9 +19,10 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/host/broker/outbound"
+	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/address"
 	"github.com/hako-run/hako/internal/clip"
-	"github.com/hako-run/hako/internal/lazyregexp"
 	"github.com/hako-run/hako/internal/strictjson"
 	"github.com/hako-run/hako/internal/strictyaml"
 	"github.com/hako-run/hako/internal/visible"
@@ -175,23 +176,15 @@ func (d *document) add(v strictyaml.Value, location string, names map[string]boo
 	}
 }
 
-var (
-	pluginName = lazyregexp.New(`^[a-z][a-z0-9-]{0,39}$`)
-	digest     = lazyregexp.New(`^sha256:[0-9a-f]{64}$`)
-)
-
-// IsName reports whether text can be the name of a plugin.
-func IsName(text string) bool { return pluginName().MatchString(text) }
-
 // plugin checks the entry.
 func (e *entry) plugin(location string) (p Plugin, err error) {
 	reference, err := resolve(location, e.Reference)
 	switch {
-	case !IsName(e.Name):
+	case !manifest.ValidName(e.Name):
 		return p, errors.New(`the name must be 1 to 40 of a-z, 0-9 and "-", starting with a letter`)
 	case err != nil:
 		return p, err
-	case e.Digest != "" && !digest().MatchString(e.Digest):
+	case e.Digest != "" && !wasmfile.ValidDigest(e.Digest):
 		return p, errors.New("the digest must be sha256: and 64 hexadecimal digits in lower case")
 	}
 	p = Plugin{Index: Shown(location), Name: e.Name, Version: tidy(e.Version, maxName), Reference: reference,

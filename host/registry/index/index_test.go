@@ -11,6 +11,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/internal/visible"
 )
 
@@ -252,7 +253,7 @@ func FuzzParse(f *testing.F) {
 			return
 		}
 		for _, p := range Search(d.plugins, query) {
-			if !pluginName().MatchString(p.Name) || strings.ContainsFunc(p.Homepage, notPlain) {
+			if !manifest.ValidName(p.Name) || strings.ContainsFunc(p.Homepage, notPlain) {
 				t.Errorf("%+v", p)
 			}
 			for _, text := range append(p.Keywords, p.Version, p.Title["en"], p.Title["ja"], p.Description["en"], p.License,

@@ -9,8 +9,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/registry"
-	"github.com/hako-run/hako/internal/lazyregexp"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/strictyaml"
 	"github.com/hako-run/hako/internal/visible"
 )
@@ -26,11 +27,6 @@ const header = `# Which plugins are in the plugin folder, and where they came fr
 # hako plugin add, update, rollback and remove write this file; keep it in git with the consents. hako plugin sync brings a
 # folder to this state. Comments are lost when hako writes the file: keep them in note.
 `
-
-var (
-	pluginName = lazyregexp.New(`^[a-z][a-z0-9-]{0,39}$`)
-	digest     = lazyregexp.New(`^sha256:[0-9a-f]{64}$`)
-)
 
 // parse reads a lock file.
 func parse(text []byte) (Plugins, error) {
@@ -53,7 +49,7 @@ func parse(text []byte) (Plugins, error) {
 		var e strictyaml.Error
 		for _, name := range slices.Sorted(maps.Keys(plugins)) {
 			path := strictyaml.Key("plugins", name)
-			if !pluginName().MatchString(name) {
+			if !manifest.ValidName(name) {
 				e.Add(path, `is not a plugin name: 1 to 40 of a-z, 0-9 and "-", starting with a letter`)
 			}
 			p := plugins[name]
@@ -103,7 +99,7 @@ func (e *Entry) check(errs *strictyaml.Error, path string) {
 		errs.Add(path+".from", "%v", err)
 	}
 	isDigest := func(key, value string) {
-		if !digest().MatchString(value) {
+		if !wasmfile.ValidDigest(value) {
 			errs.Add(path+"."+key, "must be sha256: and 64 hexadecimal digits")
 		}
 	}
