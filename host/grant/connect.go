@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strconv"
 	"strings"
 
 	"github.com/hako-run/hako/host/broker/outbound"
@@ -28,11 +27,10 @@ func ParseConnect(text string) (c Connect, err error) {
 	if err != nil {
 		return c, errors.New("it is not HOST:PORT or HOST:PORT:private")
 	}
-	number, err := strconv.ParseUint(port, 10, 16)
-	if err != nil || number == 0 {
-		return c, fmt.Errorf("port %q is not a number from 1 to 65535", port)
+	c.Private = private
+	if c.Port, err = outbound.CanonicalPort(port); err != nil {
+		return c, err
 	}
-	c.Port, c.Private = strconv.FormatUint(number, 10), private
 	if c.Host, err = outbound.ParseHost(host); err != nil {
 		return c, err
 	}

@@ -18,6 +18,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -163,7 +164,9 @@ func (b *Broker) addRules(rules []grant.HTTPRule, o *Options) error {
 			return fmt.Errorf("options for http rule %q: there is no rule of that name", name)
 		}
 	}
-	sortRules(b.rules)
+	slices.SortStableFunc(b.rules, func(a, b *rule) int {
+		return outbound.CompareRules(a.host, a.private, b.host, b.private)
+	})
 	return nil
 }
 

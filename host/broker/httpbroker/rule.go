@@ -107,20 +107,6 @@ func (r *rule) checkMethods() error {
 	return nil
 }
 
-// sortRules sorts the most specific rules first, so that a broad rule does not hide one that grants more for a host.
-func sortRules(rules []*rule) {
-	slices.SortStableFunc(rules, func(a, b *rule) int {
-		private := 0
-		if a.private != b.private {
-			private = 1
-			if a.private {
-				private = -1
-			}
-		}
-		return cmp.Or(a.host.Compare(b.host), private)
-	})
-}
-
 func (r *rule) allows(method string, t *target) bool {
 	return r.allowsOrigin(t) && slices.Contains(r.methods, method) &&
 		!slices.ContainsFunc(t.readings, func(p string) bool {
@@ -171,7 +157,7 @@ func (b *Broker) findRule(plugin, method string, t *target) (*rule, error) {
 	for i, r := range b.rules {
 		granted[i] = r.String()
 	}
-	return nil, failf(abi.CodeNotGranted, "plugin %s has no grant for %s %s (granted: %s): ask for it in the "+
+	return nil, abi.Errorf(abi.CodeNotGranted, "plugin %s has no grant for %s %s (granted: %s): ask for it in the "+
 		"manifest's "+
 		"permissions.http and have the plugin approved", plugin, method, t.shown(),
 		cmp.Or(strings.Join(granted, ", "), "nothing"))
@@ -186,6 +172,6 @@ func (r *rule) wait(ctx context.Context) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	return failf(abi.CodeLimit, "the rate limit of rule %s, %g requests a second, leaves no room in the time left",
+	return abi.Errorf(abi.CodeLimit, "the rate limit of rule %s, %g requests a second, leaves no room in the time left",
 		r.name, float64(r.limiter.Limit()))
 }

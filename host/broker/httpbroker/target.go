@@ -1,6 +1,7 @@
 package httpbroker
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -76,15 +77,7 @@ func checkForm(u *url.URL) error {
 }
 
 func canonicalPort(u *url.URL) (string, error) {
-	port := u.Port()
-	if port == "" {
-		return defaultPort(u.Scheme), nil
-	}
-	n, err := strconv.ParseUint(port, 10, 16)
-	if err != nil || n == 0 {
-		return "", fmt.Errorf("port %q is not between 1 and 65535", port)
-	}
-	return strconv.FormatUint(n, 10), nil
+	return outbound.CanonicalPort(cmp.Or(u.Port(), defaultPort(u.Scheme)))
 }
 
 func defaultPort(scheme string) string {

@@ -85,9 +85,31 @@ func (h Host) String() string {
 	return h.name
 }
 
-// Compare sorts more specific hosts first, so that a broad rule does not hide one that grants more for a host.
+// Compare sorts more specific hosts first.
 func (h Host) Compare(other Host) int {
 	return cmp.Or(cmp.Compare(h.breadth, other.breadth), cmp.Compare(len(other.name), len(h.name)))
+}
+
+// CompareRules sorts more specific hosts first, then rules that allow private addresses, so that a broad rule does not
+// hide one that grants more for a host.
+func CompareRules(a Host, aPrivate bool, b Host, bPrivate bool) int {
+	private := 0
+	if aPrivate != bPrivate {
+		private = 1
+		if aPrivate {
+			private = -1
+		}
+	}
+	return cmp.Or(a.Compare(b), private)
+}
+
+// CanonicalPort returns a port without leading zeros.
+func CanonicalPort(text string) (string, error) {
+	number, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || number == 0 {
+		return "", fmt.Errorf("port %q is not a number from 1 to 65535", text)
+	}
+	return strconv.FormatUint(number, 10), nil
 }
 
 // CanonicalHost returns host as a lower-case ASCII name without trailing dot, or as an IP address in canonical form.

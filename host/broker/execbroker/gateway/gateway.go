@@ -8,7 +8,6 @@
 package gateway
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,14 +85,7 @@ func New(connect []string, o Options) (*Gateway, error) {
 	}
 	g.setEndpoints()
 	slices.SortStableFunc(g.rules, func(a, b rule) int {
-		private := 0
-		if a.Private != b.Private {
-			private = 1
-			if a.Private {
-				private = -1
-			}
-		}
-		return cmp.Or(a.Host.Compare(b.Host), private)
+		return outbound.CompareRules(a.Host, a.Private, b.Host, b.Private)
 	})
 	return g, nil
 }

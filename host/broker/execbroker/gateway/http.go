@@ -8,7 +8,6 @@ import (
 	"net"
 	"net/http"
 	"net/http/httputil"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -131,12 +130,4 @@ func writeFailure(w http.ResponseWriter, err error) {
 		}
 	}
 	http.Error(w, "hako: "+text, status)
-}
-
-func canonicalPort(text string) (string, error) {
-	n, err := strconv.ParseUint(text, 10, 16)
-	if err != nil || n == 0 {
-		return "", errors.New("port " + strconv.Quote(text) + " is not between 1 and 65535")
-	}
-	return strconv.FormatUint(n, 10), nil
 }

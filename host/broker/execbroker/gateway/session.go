@@ -131,7 +131,7 @@ func (s *session) open(ctx context.Context, host, number string) (*countedConn, 
 func (s *session) openTarget(ctx context.Context, host, number string) (*countedConn, *failure) {
 	canonical, err := outbound.CanonicalHost(host)
 	if err == nil {
-		number, err = canonicalPort(number)
+		number, err = outbound.CanonicalPort(number)
 	}
 	if err == nil {
 		return s.open(ctx, canonical, number)
