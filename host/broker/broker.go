@@ -1,9 +1,9 @@
 // Package broker describes what the host does for a guest: the import modules that a guest may link, one per
 // permission.
 //
-// Each package below it (http, file, ...) performs one kind of privileged operation under a grant. It declares its host
-// functions as a Module of Functions, so that it does not depend on the Wasm runtime; package sandbox links them. A
-// Call connects a running host function with the guest: its memory, its limits and the state of its brokers.
+// Each package below it (httpbroker, file, ...) performs one kind of privileged operation under a grant. It declares
+// its host functions as a Module of Functions, so that it does not depend on the Wasm runtime; package sandbox links
+// them. A Call connects a running host function with the guest: its memory, its limits and the state of its brokers.
 package broker
 
 import (
@@ -14,6 +14,8 @@ import (
 	"fmt"
 	"io"
 	"maps"
+
+	"github.com/hako-run/hako/pdk/abi"
 )
 
 // Type is a Wasm value type of a host function's signature.
@@ -159,6 +161,9 @@ func (c *Call) GiveJSON(v any) uint64 {
 	}
 	return c.Give(data)
 }
+
+// GiveError is GiveJSON for an error. It returns the negated length, for a function that returns an i32.
+func (c *Call) GiveError(err *abi.Error) uint64 { return uint64(uint32(-int32(c.GiveJSON(err)))) }
 
 // Take returns the parts that Give stored last, once.
 func (c *Call) Take() [][]byte {

@@ -1,8 +1,6 @@
 package credential
 
 import (
-	"fmt"
-
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -24,5 +22,5 @@ func (e *unusable) Unwrap() []error { return []error{e.abi, e.cause} }
 
 // unusablef returns an error for guests. cause, which may be nil, is for the operator only.
 func unusablef(cause error, format string, args ...any) error {
-	return &unusable{abi: &abi.Error{Code: abi.CodeCredential, Message: fmt.Sprintf(format, args...)}, cause: cause}
+	return &unusable{abi: abi.Errorf(abi.CodeCredential, format, args...), cause: cause}
 }

@@ -78,8 +78,7 @@ func (s *server) callError(ctx context.Context, method string, err error) error 
 	case errors.As(err, &away):
 		return &abi.Error{Code: away.code, Message: away.text}
 	case errors.As(err, &bad):
-		return &abi.Error{Code: abi.CodeInternal,
-			Message: fmt.Sprintf("upstream server %s sent an invalid response: %v", s.spec.Name, bad)}
+		return abi.Errorf(abi.CodeInternal, "upstream server %s sent an invalid response: %v", s.spec.Name, bad)
 	case wire == nil:
 		s.logger.Warn("a call to an upstream server failed", "method", method, "err", cause.WithoutURL(err))
 		return &abi.Error{Code: abi.CodeNetwork, Message: s.failed(err)}
@@ -90,12 +89,11 @@ func (s *server) callError(ctx context.Context, method string, err error) error 
 	case codeTooMuch:
 		return newLimitError(s.spec.Name, limit.Output, "")
 	case codeTwice:
-		return &abi.Error{Code: abi.CodeInternal,
-			Message: fmt.Sprintf(
-				"upstream server %s sent an invalid response: an object in it has a duplicate key", s.spec.Name)}
+		return abi.Errorf(abi.CodeInternal,
+			"upstream server %s sent an invalid response: an object in it has a duplicate key", s.spec.Name)
 	}
-	failure := &abi.Error{Code: abi.CodeInternal, Message: fmt.Sprintf("upstream server %s: %s", s.spec.Name,
-		clip.Runes(oneLine(visible.Clean(wire.Message)), maxLogLine))}
+	failure := abi.Errorf(abi.CodeInternal, "upstream server %s: %s", s.spec.Name,
+		clip.Runes(oneLine(visible.Clean(wire.Message)), maxLogLine))
 	if wire.Code == codeResourceNotFound || wire.Code == jsonrpc.CodeInvalidParams && method != abi.CallTool {
 		failure.Code = abi.CodeNotFound
 	}

@@ -10,7 +10,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strings"
 	"time"
@@ -120,9 +119,9 @@ func (k *Keeper) explain(err error, id string) error {
 	if !errors.Is(err, errGone) {
 		return err
 	}
-	return &abi.Error{Code: abi.CodeNotFound, Message: fmt.Sprintf(
+	return abi.Errorf(abi.CodeNotFound,
 		"you have no stored result %q. hako stores results for %s, or until newer ones need the space: "+
-			"call the tool again", shownID(id), k.options.Lifetime)}
+			"call the tool again", shownID(id), k.options.Lifetime)
 }
 
 // shownID bounds an ID from a caller in a message.

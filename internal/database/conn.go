@@ -295,25 +295,25 @@ func (c *conn) finish(stmt *sqlite3.Stmt) {
 // compile compiles sql, which must be exactly one statement.
 func (c *conn) compile(sql string) (*sqlite3.Stmt, error) {
 	if len(sql) > maxSQL {
-		return nil, failf(abi.CodeLimit, "a statement may have at most %d bytes, and this one has %d: send values "+
+		return nil, abi.Errorf(abi.CodeLimit, "a statement may have at most %d bytes, and this one has %d: send values "+
 			"as parameters", maxSQL, len(sql))
 	}
 	if strings.ContainsRune(sql, 0) || !utf8.ValidString(sql) {
-		return nil, failf(abi.CodeInvalid, "the statement is not UTF-8, or contains a NUL character")
+		return nil, abi.Errorf(abi.CodeInvalid, "the statement is not UTF-8, or contains a NUL character")
 	}
 	stmt, tail, err := c.db.PrepareFlags(sql, sqlite3.PREPARE_PERSISTENT)
 	if err != nil {
 		return nil, err
 	}
 	if stmt == nil {
-		return nil, failf(abi.CodeInvalid, "the statement is empty")
+		return nil, abi.Errorf(abi.CodeInvalid, "the statement is empty")
 	}
 	if tail = strings.TrimLeft(tail, "; \t\r\n\f"); tail != "" {
 		next, rest, err := c.db.Prepare(tail)
 		if err != nil || next != nil || rest != "" {
 			_ = next.Close()
 			_ = stmt.Close()
-			return nil, failf(abi.CodeInvalid,
+			return nil, abi.Errorf(abi.CodeInvalid,
 				"there are several statements: send them one by one, in a transaction if they belong together")
 		}
 	}

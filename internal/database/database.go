@@ -114,7 +114,7 @@ func (db *DB) Close() error {
 	return errors.Join(errs...)
 }
 
-var errClosed = &abi.Error{Code: abi.CodeInternal, Message: "the database has been closed"}
+var errClosed = abi.Errorf(abi.CodeInternal, "the database has been closed")
 
 // acquire returns a connection from the pool, for writing or only for reading. It waits for at most busyWait.
 func (db *DB) acquire(ctx context.Context, write bool) (*conn, error) {

@@ -11,27 +11,23 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-func failf(code, format string, args ...any) *abi.Error {
-	return &abi.Error{Code: code, Message: fmt.Sprintf(format, args...)}
-}
+var errBusy = abi.Errorf(abi.CodeBusy, "other users have locked the database for longer than %v: try again", busyWait)
 
-var errBusy = failf(abi.CodeBusy, "other users have locked the database for longer than %v: try again", busyWait)
-
-var errReadOnly = failf(abi.CodeInternal,
+var errReadOnly = abi.Errorf(abi.CodeInternal,
 	"the host may not write to the database: the operator has to grant permission")
 
-var errUnreachable = failf(abi.CodeBusy, "the storage of the database is unreachable, and the last write may "+
+var errUnreachable = abi.Errorf(abi.CodeBusy, "the storage of the database is unreachable, and the last write may "+
 	"or may not be committed: try again")
 
-var errConflict = failf(abi.CodeBusy, "another process wrote to the database meanwhile, so nothing was "+
+var errConflict = abi.Errorf(abi.CodeBusy, "another process wrote to the database meanwhile, so nothing was "+
 	"changed: try again")
 
 // contextError returns the error of a call whose context has ended.
 func contextError(ctx context.Context) *abi.Error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return failf(abi.CodeTimeout, "the call's time is up")
+		return abi.Errorf(abi.CodeTimeout, "the call's time is up")
 	}
-	return failf(abi.CodeCanceled, "the call was canceled")
+	return abi.Errorf(abi.CodeCanceled, "the call was canceled")
 }
 
 // explain converts the error of a statement to an error for the plugin. It reports fault if err must also be reported
@@ -47,7 +43,7 @@ func (db *DB) explain(ctx context.Context, c *conn, err error, sql string) (told
 	case errors.As(err, &own):
 		return own, false
 	case errors.As(err, &stopped) && stopped.outOfMemory():
-		return failf(abi.CodeLimit, "the statement needs more than the available %d MiB of memory", maxMemory>>20),
+		return abi.Errorf(abi.CodeLimit, "the statement needs more than the available %d MiB of memory", maxMemory>>20),
 			false
 	case ctx.Err() != nil:
 		return contextError(ctx), false
@@ -62,11 +58,11 @@ func (db *DB) explain(ctx context.Context, c *conn, err error, sql string) (told
 	}
 	switch sqlite3.ErrorCode(code) {
 	case sqlite3.CORRUPT, sqlite3.NOTADB:
-		return failf(abi.CodeInternal, "the database is damaged: the operator can restore a backup"), true
+		return abi.Errorf(abi.CodeInternal, "the database is damaged: the operator can restore a backup"), true
 	case sqlite3.READONLY, sqlite3.CANTOPEN, sqlite3.PERM:
 		return errReadOnly, true
 	}
-	return failf(abi.CodeInternal, "the database cannot be used: the host's log has the reason"), true
+	return abi.Errorf(abi.CodeInternal, "the database cannot be used: the host's log has the reason"), true
 }
 
 // publicError returns the result of explain, or a *Fault that contains it. Nil stays nil.
@@ -122,21 +118,21 @@ func (db *DB) explainCode(c *conn, code sqlite3.ExtendedErrorCode, err error, sq
 	text = strings.ToValidUTF8(text[:min(len(text), maxMessage)], "\ufffd") // the text of a trigger may be invalid
 	switch sqlite3.ErrorCode(code) {
 	case sqlite3.CONSTRAINT:
-		return failf(abi.CodeConflict, "%s", text)
+		return abi.Errorf(abi.CodeConflict, "%s", text)
 	case sqlite3.BUSY, sqlite3.LOCKED:
 		return errBusy
 	case sqlite3.TOOBIG:
-		return failf(abi.CodeLimit, "a value, or the statement, is larger than %d bytes", MaxBytes)
+		return abi.Errorf(abi.CodeLimit, "a value, or the statement, is larger than %d bytes", MaxBytes)
 	case sqlite3.AUTH:
 		if text == "" { // SQLite does not always name the refused operation
 			text = verb(sql) + " is not possible here"
 		}
-		return failf(abi.CodeNotGranted, "a statement may use the tables of its own database, and nothing else: %s",
+		return abi.Errorf(abi.CodeNotGranted, "a statement may use the tables of its own database, and nothing else: %s",
 			text)
 	case sqlite3.FULL:
 		return db.explainFull(c)
 	case sqlite3.ERROR, sqlite3.MISMATCH, sqlite3.RANGE, sqlite3.SCHEMA:
-		return failf(abi.CodeInvalid, "%s%s", text, errorPosition(err, sql))
+		return abi.Errorf(abi.CodeInvalid, "%s%s", text, errorPosition(err, sql))
 	}
 	return nil
 }
@@ -158,16 +154,16 @@ func verb(sql string) string {
 func (db *DB) explainFull(c *conn) *abi.Error {
 	switch {
 	case c == nil || c.files.full == nil:
-		return failf(abi.CodeLimit, "the database has reached its quota of %d bytes: delete something, or ask the "+
+		return abi.Errorf(abi.CodeLimit, "the database has reached its quota of %d bytes: delete something, or ask the "+
 			"operator for more", db.options.Quota)
 	case errors.Is(c.files.full, errTemporary):
-		return failf(abi.CodeLimit, "the statement sorts or groups more data than the quota of %d bytes allows: "+
+		return abi.Errorf(abi.CodeLimit, "the statement sorts or groups more data than the quota of %d bytes allows: "+
 			"split it", db.options.Quota)
 	case errors.Is(c.files.full, errLog):
-		return failf(abi.CodeBusy, "the write-ahead log is full, because a long read prevents its checkpoint: try "+
+		return abi.Errorf(abi.CodeBusy, "the write-ahead log is full, because a long read prevents its checkpoint: try "+
 			"again")
 	}
-	return failf(abi.CodeLimit, "the host's disk is full")
+	return abi.Errorf(abi.CodeLimit, "the host's disk is full")
 }
 
 // errorPosition describes the position of the error in the statement, if SQLite reports it.

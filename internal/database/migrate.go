@@ -46,7 +46,7 @@ func (db *DB) applyMissing(ctx context.Context, c *conn) error {
 		if fault {
 			return db.fault(failure, err)
 		}
-		return failf(failure.Code, "migration %d of the plugin's database fails, so nothing was changed: %s",
+		return abi.Errorf(failure.Code, "migration %d of the plugin's database fails, so nothing was changed: %s",
 			applied+i+1, failure.Message)
 	}
 	return nil
@@ -63,13 +63,13 @@ func (db *DB) applied(ctx context.Context, c *conn) (int, error) {
 	}
 	known := db.options.Migrations
 	if len(sums) > len(known) {
-		return 0, failf(abi.CodeInvalid, "%d migrations were applied to the plugin's database, and this version of "+
+		return 0, abi.Errorf(abi.CodeInvalid, "%d migrations were applied to the plugin's database, and this version of "+
 			"the plugin knows %d: "+
 			"a newer version has used it, so install that again, or restore an older backup", len(sums), len(known))
 	}
 	for i, sum := range sums {
 		if sum != checksum(known[i]) {
-			return 0, failf(abi.CodeInvalid, "migration %d of the plugin differs from the applied one: "+
+			return 0, abi.Errorf(abi.CodeInvalid, "migration %d of the plugin differs from the applied one: "+
 				"a released migration must not be edited: undo the edit, and append another migration", i+1)
 		}
 	}
@@ -108,7 +108,7 @@ func (c *conn) apply(ctx context.Context, step int, migration string) error {
 		return err
 	}
 	if len(dangling.Rows) > 0 {
-		return failf(abi.CodeConflict, "FOREIGN KEY constraint failed: rows of %v refer to missing rows of %v",
+		return abi.Errorf(abi.CodeConflict, "FOREIGN KEY constraint failed: rows of %v refer to missing rows of %v",
 			dangling.Rows[0]...)
 	}
 	record := fmt.Sprintf("INSERT INTO %s VALUES (%d, '%s', %d)", migrationTable, step,

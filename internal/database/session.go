@@ -91,7 +91,7 @@ func (s *Session) runInTransaction(ctx context.Context, statement *abi.SQLStatem
 	result, err := s.tx.statement(ctx, statement, rows)
 	s.work += s.tx.takeWork()
 	if errors.Is(err, errMustWrite) {
-		return nil, failf(abi.CodeInvalid, "the transaction is read-only: begin one that can write")
+		return nil, abi.Errorf(abi.CodeInvalid, "the transaction is read-only: begin one that can write")
 	}
 	explained := s.explain(ctx, s.tx, err, statement.SQL)
 	if explained != nil && s.tx.noTransaction() {
@@ -102,7 +102,7 @@ func (s *Session) runInTransaction(ctx context.Context, statement *abi.SQLStatem
 }
 
 func (s *Session) rolledBackError() *abi.Error {
-	return failf(s.lost.Code, "the transaction was already rolled back: %s", s.lost.Message)
+	return abi.Errorf(s.lost.Code, "the transaction was already rolled back: %s", s.lost.Message)
 }
 
 // releaseTx releases the transaction's connection, which rolls back an uncommitted transaction.
@@ -116,7 +116,7 @@ func (s *Session) releaseTx() {
 // its first statement.
 func (s *Session) Begin(ctx context.Context, write bool) *abi.Error {
 	if s.tx != nil || s.lost != nil {
-		return failf(abi.CodeInvalid, "a transaction is already open: end it first")
+		return abi.Errorf(abi.CodeInvalid, "a transaction is already open: end it first")
 	}
 	c, err := s.db.acquire(ctx, write)
 	if err != nil {
@@ -144,7 +144,7 @@ func (s *Session) Commit(ctx context.Context) *abi.Error {
 		return err
 	}
 	if s.tx == nil {
-		return failf(abi.CodeInvalid, "no transaction is open")
+		return abi.Errorf(abi.CodeInvalid, "no transaction is open")
 	}
 	defer s.releaseTx()
 	return s.explain(ctx, s.tx, s.tx.execTrusted(ctx, "COMMIT"), "")
@@ -156,7 +156,7 @@ func (s *Session) Rollback(context.Context) *abi.Error {
 	case s.lost != nil:
 		s.lost = nil
 	case s.tx == nil:
-		return failf(abi.CodeInvalid, "no transaction is open")
+		return abi.Errorf(abi.CodeInvalid, "no transaction is open")
 	default:
 		s.releaseTx()
 	}

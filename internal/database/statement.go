@@ -43,7 +43,7 @@ func (c *conn) execute(s *abi.SQLStatement, rows bool) (*abi.SQLResult, error) {
 
 func bind(stmt *sqlite3.Stmt, args []any) error {
 	if n := stmt.BindCount(); n != len(args) {
-		return failf(abi.CodeInvalid, "the statement has %d parameters, but got %d values", n, len(args))
+		return abi.Errorf(abi.CodeInvalid, "the statement has %d parameters, but got %d values", n, len(args))
 	}
 	for i, arg := range args {
 		var err error
@@ -56,13 +56,13 @@ func bind(stmt *sqlite3.Stmt, args []any) error {
 			err = stmt.BindFloat(i+1, v)
 		case string:
 			if !utf8.ValidString(v) {
-				return failf(abi.CodeInvalid, "parameter %d is not UTF-8: send it as a blob", i+1)
+				return abi.Errorf(abi.CodeInvalid, "parameter %d is not UTF-8: send it as a blob", i+1)
 			}
 			err = stmt.BindText(i+1, v)
 		case []byte:
 			err = stmt.BindBlob(i+1, v)
 		default:
-			return failf(abi.CodeInvalid, "parameter %d has the type %T, which SQL does not support", i+1, arg)
+			return abi.Errorf(abi.CodeInvalid, "parameter %d has the type %T, which SQL does not support", i+1, arg)
 		}
 		if err != nil {
 			return err
@@ -81,7 +81,7 @@ func query(stmt *sqlite3.Stmt) (*abi.SQLResult, error) {
 	}
 	for stmt.Step() {
 		if len(result.Rows) == MaxRows {
-			return nil, failf(abi.CodeLimit, "the result has more than %d rows: ask for fewer at once, with LIMIT",
+			return nil, abi.Errorf(abi.CodeLimit, "the result has more than %d rows: ask for fewer at once, with LIMIT",
 				MaxRows)
 		}
 		row := make([]any, len(result.Columns))
@@ -91,7 +91,7 @@ func query(stmt *sqlite3.Stmt) (*abi.SQLResult, error) {
 		for i, value := range row {
 			n, err := measure(value)
 			if err != nil {
-				return nil, failf(abi.CodeInvalid, "row %d, column %s %v", len(result.Rows)+1, result.Columns[i], err)
+				return nil, abi.Errorf(abi.CodeInvalid, "row %d, column %s %v", len(result.Rows)+1, result.Columns[i], err)
 			}
 			if blob, ok := value.([]byte); ok && blob == nil {
 				row[i] = []byte{} // nil would mean NULL
@@ -99,7 +99,7 @@ func query(stmt *sqlite3.Stmt) (*abi.SQLResult, error) {
 			size += n
 		}
 		if size > MaxBytes {
-			return nil, failf(abi.CodeLimit, "the result is larger than %d bytes: ask for less at once, with LIMIT "+
+			return nil, abi.Errorf(abi.CodeLimit, "the result is larger than %d bytes: ask for less at once, with LIMIT "+
 				"or fewer columns", MaxBytes)
 		}
 		result.Rows = append(result.Rows, row)

@@ -5,7 +5,10 @@
 // for other languages. All JSON names are lowerCamelCase.
 package abi
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"fmt"
+)
 
 // Version is the ABI that this package describes.
 const Version = 1
@@ -198,6 +201,11 @@ type Error struct {
 }
 
 func (e *Error) Error() string { return e.Message }
+
+// Errorf returns an Error with a formatted message.
+func Errorf(code, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
 
 // HTTPRequest is the head of a request, the argument of "request" of HTTPModule. The body is passed beside it as raw
 // bytes.

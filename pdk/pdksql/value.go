@@ -11,7 +11,7 @@ import (
 )
 
 func invalidf(format string, args ...any) *abi.Error {
-	return &abi.Error{Code: abi.CodeInvalid, Message: fmt.Sprintf(format, args...)}
+	return abi.Errorf(abi.CodeInvalid, format, args...)
 }
 
 // parameters converts arguments to the types of abi.SQLStatement.

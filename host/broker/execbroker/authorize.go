@@ -21,17 +21,17 @@ func (b *Broker) authorize(ctx context.Context, call *broker.Call, spec *confine
 	spec.Rules = b.rules()
 	j, err := judge.New(spec.Rules, spec.Named())
 	if err != nil {
-		return failf(abi.CodeInternal, "%v", err) // the rules were validated with the policy file
+		return abi.Errorf(abi.CodeInternal, "%v", err) // the rules were validated with the policy file
 	}
 	verdict, err := verdictOn(j, spec)
 	var refused *judge.LineError
 	switch {
 	case errors.As(err, &refused):
-		return failf(abi.CodeInvalid, "%v", refused)
+		return abi.Errorf(abi.CodeInvalid, "%v", refused)
 	case err != nil:
-		return failf(abi.CodeInternal, "%v", err)
+		return abi.Errorf(abi.CodeInternal, "%v", err)
 	case verdict.Action == judge.Deny:
-		return failf(abi.CodeNotGranted, "%s: denied by the rule %q: %s", textOf(verdict, spec),
+		return abi.Errorf(abi.CodeNotGranted, "%s: denied by the rule %q: %s", textOf(verdict, spec),
 			verdict.Rule, verdict.Reason)
 	}
 	if failure := b.granted(verdict, spec); failure != nil {
@@ -42,7 +42,7 @@ func (b *Broker) authorize(ctx context.Context, call *broker.Call, spec *confine
 	}
 	question := broker.Question{Text: lineOf(spec), Rule: verdict.Rule, Reason: verdict.Reason}
 	if err := ask(ctx, call, question); err != nil {
-		return failf(abi.CodeNotGranted, "%v", err)
+		return abi.Errorf(abi.CodeNotGranted, "%v", err)
 	}
 	for i := range verdict.Commands {
 		if c := &verdict.Commands[i]; !c.Open && !c.Later {
@@ -85,7 +85,7 @@ func (b *Broker) granted(v *judge.Verdict, spec *confine.Spec) *abi.Error {
 			continue
 		}
 		if _, err := spec.Program(spec.Dir, name); err != nil {
-			return failf(abi.CodeNotGranted, "%v. Granted programs: %s. The operator can grant it: hako plugin "+
+			return abi.Errorf(abi.CodeNotGranted, "%v. Granted programs: %s. The operator can grant it: hako plugin "+
 				"approve %s --program %s, with the others",
 				err, strings.Join(b.names(), ", "), b.plugin, c.Name())
 		}
@@ -119,8 +119,4 @@ func ask(ctx context.Context, call *broker.Call, q broker.Question) error {
 		return nil
 	}
 	return fmt.Errorf("%s: the rule %q requires approval (%s), and %w", q.Text, q.Rule, q.Reason, err)
-}
-
-func failf(code, format string, args ...any) *abi.Error {
-	return &abi.Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }

@@ -42,7 +42,7 @@ func (b *Broker) launch(ctx context.Context, call *broker.Call, request *abi.Exe
 	dir, err := scratch.New(b.temp, "hako-command")
 	if err != nil {
 		b.log.Error("a command's temporary directory cannot be created", "plugin", b.plugin, "err", err)
-		return nil, seen.refused(failf(abi.CodeInternal, "the command's temporary directory cannot be created"))
+		return nil, seen.refused(abi.Errorf(abi.CodeInternal, "the command's temporary directory cannot be created"))
 	}
 	spec, failure := b.buildSpec(ctx, call, request, dir.Path)
 	if failure == nil {
@@ -89,11 +89,11 @@ func (b *Broker) buildSpec(ctx context.Context, call *broker.Call, request *abi.
 	dir string) (*confine.Spec, *abi.Error) {
 	dir, err := filepath.EvalSymlinks(dir)
 	if err != nil {
-		return nil, failf(abi.CodeInternal, "the command's temporary directory is gone")
+		return nil, abi.Errorf(abi.CodeInternal, "the command's temporary directory is gone")
 	}
 	home, temp := filepath.Join(dir, "home"), filepath.Join(dir, "tmp")
 	if err := errors.Join(os.Mkdir(home, 0o700), os.Mkdir(temp, 0o700)); err != nil {
-		return nil, failf(abi.CodeInternal, "the command's temporary directory cannot be used")
+		return nil, abi.Errorf(abi.CodeInternal, "the command's temporary directory cannot be used")
 	}
 	spec := b.base
 	spec.Argv, spec.Line = request.Argv, request.Line
@@ -101,7 +101,7 @@ func (b *Broker) buildSpec(ctx context.Context, call *broker.Call, request *abi.
 	spec.Write = append(spec.Write[:len(spec.Write):len(spec.Write)], home, temp)
 	if b.gateway != nil {
 		if spec.Replace, err = writeNames(dir, b.gateway.Hosts()); err != nil {
-			return nil, failf(abi.CodeInternal, "the command's temporary directory cannot be used")
+			return nil, abi.Errorf(abi.CodeInternal, "the command's temporary directory cannot be used")
 		}
 	}
 	var failure *abi.Error
@@ -133,7 +133,7 @@ func (b *Broker) acquireSlot(ctx context.Context) *abi.Error {
 	case b.running <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return failf(abi.CodeBusy, "the plugin already runs %d commands: try again", maxRunning)
+		return abi.Errorf(abi.CodeBusy, "the plugin already runs %d commands: try again", maxRunning)
 	}
 }
 
@@ -148,10 +148,10 @@ func (c *command) exitFor(exit *confine.Exit, err, cause error) *abi.ExecExit {
 	case errors.Is(cause, errFlood):
 		result.Stopped = abi.StoppedOutput
 	case cause != nil:
-		result.Error = failf(abi.CodeCanceled, "%v", cause)
+		result.Error = abi.Errorf(abi.CodeCanceled, "%v", cause)
 	case errors.Is(err, confine.ErrSupervisor):
 	default:
-		result.Error = failf(abi.CodeInternal, "the command could not be run: %v", err)
+		result.Error = abi.Errorf(abi.CodeInternal, "the command could not be run: %v", err)
 	}
 	return result
 }

@@ -61,13 +61,13 @@ func (s *session) command(handle int32) *command {
 func (b *Broker) start(ctx context.Context, call *broker.Call, params []uint64) uint64 {
 	s := b.session(call)
 	if params[1] > maxRequest {
-		return call.GiveJSON(abi.ExecStarted{Error: failf(abi.CodeLimit,
+		return call.GiveJSON(abi.ExecStarted{Error: abi.Errorf(abi.CodeLimit,
 			"the command is longer than %d bytes", maxRequest)})
 	}
 	call.Charge(broker.CommandSteps + int64(params[1])*broker.TextSteps)
 	request, err := decodeRequest(call.Bytes("exec.start", params[0], params[1]))
 	if err != nil {
-		return call.GiveJSON(abi.ExecStarted{Error: failf(abi.CodeInvalid,
+		return call.GiveJSON(abi.ExecStarted{Error: abi.Errorf(abi.CodeInvalid,
 			"the command is not JSON as docs/abi.md describes it: %v", err)})
 	}
 	if _, failure := s.start(ctx, b, call, request); failure != nil {
@@ -80,7 +80,7 @@ func (b *Broker) start(ctx context.Context, call *broker.Call, params []uint64) 
 func (s *session) start(ctx context.Context, b *Broker, call *broker.Call, request *abi.ExecRequest) (*command,
 	*abi.Error) {
 	if len(s.commands) == maxHandles {
-		return nil, failf(abi.CodeLimit, "one call may start at most %d commands", maxHandles)
+		return nil, abi.Errorf(abi.CodeLimit, "one call may start at most %d commands", maxHandles)
 	}
 	c, failure := b.launch(ctx, call, request)
 	if failure == nil {
@@ -103,7 +103,7 @@ func (b *Broker) Run(ctx context.Context, call *broker.Call, request *abi.ExecRe
 		failure = fmt.Errorf("it is longer than %d bytes", maxRequest)
 	}
 	if failure != nil {
-		return nil, nil, &abi.ExecExit{Error: failf(abi.CodeInvalid, "the command cannot be run: %v", failure)}
+		return nil, nil, &abi.ExecExit{Error: abi.Errorf(abi.CodeInvalid, "the command cannot be run: %v", failure)}
 	}
 	c, refused := b.session(call).start(ctx, b, call, request)
 	if refused != nil {
@@ -113,7 +113,7 @@ func (b *Broker) Run(ctx context.Context, call *broker.Call, request *abi.ExecRe
 	for {
 		stream, data, err := c.output.read(ctx, maxRead)
 		if err != nil {
-			return nil, nil, &abi.ExecExit{Error: failf(endCode(err), "%v", err)}
+			return nil, nil, &abi.ExecExit{Error: abi.Errorf(endCode(err), "%v", err)}
 		}
 		if stream == 0 {
 			break
@@ -157,23 +157,23 @@ func check(request *abi.ExecRequest) error {
 func (b *Broker) read(ctx context.Context, call *broker.Call, params []uint64) uint64 {
 	c := b.session(call).command(int32(params[0]))
 	if c == nil {
-		return giveError(call, failf(abi.CodeInvalid, "no command has the handle %d", int32(params[0])))
+		return giveError(call, abi.Errorf(abi.CodeInvalid, "no command has the handle %d", int32(params[0])))
 	}
 	capacity := min(params[2], maxRead)
 	if capacity == 0 {
-		return giveError(call, failf(abi.CodeInvalid, "read needs a capacity of at least one byte"))
+		return giveError(call, abi.Errorf(abi.CodeInvalid, "read needs a capacity of at least one byte"))
 	}
 	stream, data, err := c.output.read(ctx, int(capacity))
 	if err != nil {
-		return giveError(call, failf(endCode(err), "%v", err))
+		return giveError(call, abi.Errorf(endCode(err), "%v", err))
 	}
 	call.Put("exec.read", params[1], data)
 	return uint64(stream)<<32 | uint64(len(data))
 }
 
-// giveError stores the JSON of an error for the guest and returns its negated length.
+// giveError is Call.GiveError for read, which returns an i64.
 func giveError(call *broker.Call, err *abi.Error) uint64 {
-	return uint64(-int64(call.GiveJSON(err)))
+	return uint64(int64(int32(call.GiveError(err))))
 }
 
 // endCode returns the ABI code for a context's error.
@@ -187,14 +187,14 @@ func endCode(err error) string {
 func (b *Broker) wait(ctx context.Context, call *broker.Call, params []uint64) uint64 {
 	c := b.session(call).command(int32(params[0]))
 	if c == nil {
-		return call.GiveJSON(abi.ExecExit{Error: failf(abi.CodeInvalid,
+		return call.GiveJSON(abi.ExecExit{Error: abi.Errorf(abi.CodeInvalid,
 			"no command has the handle %d", int32(params[0]))})
 	}
 	select {
 	case <-c.done:
 		return call.GiveJSON(c.exit)
 	case <-ctx.Done():
-		return call.GiveJSON(abi.ExecExit{Error: failf(endCode(ctx.Err()), "%v", ctx.Err())})
+		return call.GiveJSON(abi.ExecExit{Error: abi.Errorf(endCode(ctx.Err()), "%v", ctx.Err())})
 	}
 }
 

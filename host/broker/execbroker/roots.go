@@ -101,19 +101,18 @@ func (r *roots) resolveDir(cwd, fallback string) (string, *abi.Error) {
 func (r *roots) resolveBelow(in *root, rest, cwd string) (string, *abi.Error) {
 	tree, err := os.OpenRoot(in.path)
 	if err != nil {
-		return "", &abi.Error{Code: abi.CodeInvalid,
-			Message: fmt.Sprintf("the directory of /%s does not exist any more", in.name)}
+		return "", abi.Errorf(abi.CodeInvalid, "the directory of /%s does not exist any more", in.name)
 	}
 	defer tree.Close()
 	local := cmp.Or(strings.Trim(rest, "/"), ".")
 	info, err := tree.Stat(filepath.FromSlash(local))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", &abi.Error{Code: abi.CodeInvalid, Message: fmt.Sprintf("the directory %q does not exist", cwd)}
+		return "", abi.Errorf(abi.CodeInvalid, "the directory %q does not exist", cwd)
 	case err != nil:
 		return "", r.outsideError(cwd)
 	case !info.IsDir():
-		return "", &abi.Error{Code: abi.CodeInvalid, Message: fmt.Sprintf("%q is not a directory", cwd)}
+		return "", abi.Errorf(abi.CodeInvalid, "%q is not a directory", cwd)
 	}
 	return filepath.Join(in.path, filepath.FromSlash(local)), nil
 }
@@ -143,5 +142,5 @@ func (r *roots) outsideError(cwd string) *abi.Error {
 		text += fmt.Sprintf(" (%s cannot be used, because commands would see the parts of it that are hidden from "+
 			"the plugin)", strings.Join(r.partlyHidden, ", "))
 	}
-	return &abi.Error{Code: abi.CodeNotGranted, Message: text}
+	return abi.Errorf(abi.CodeNotGranted, "%s", text)
 }

@@ -59,11 +59,11 @@ func guestError(err error) error {
 // checkConfidential returns an error if others could read the credential of r on its way.
 func (b *Broker) checkConfidential(r *request) error {
 	if b.credentials == nil {
-		return failf(abi.CodeCredential, "rule %s needs the credential %s, but no credentials are configured: set "+
+		return abi.Errorf(abi.CodeCredential, "rule %s needs the credential %s, but no credentials are configured: set "+
 			"credentials.%[2]s in hako.yaml", r.rule.name, r.rule.credential)
 	}
 	if r.target.scheme == "http" && (b.proxied || !address.IsLoopback(r.target.host)) {
-		return failf(abi.CodeNotGranted, "the credential %s is not sent to %s without encryption: use https",
+		return abi.Errorf(abi.CodeNotGranted, "the credential %s is not sent to %s without encryption: use https",
 			r.rule.credential, r.target.shown())
 	}
 	return nil
@@ -96,7 +96,7 @@ func (r *request) setCredential(c *broker.Credential) error {
 	for name := range r.header {
 		plain := comparableName(name)
 		if plain == comparableName(c.Header) && r.rule.placeholder == "" || plain == "range" {
-			return failf(abi.CodeInvalid, "the header %s cannot be set here: the host sends the credential %s with "+
+			return abi.Errorf(abi.CodeInvalid, "the header %s cannot be set here: the host sends the credential %s with "+
 				"the request", name, r.rule.credential)
 		}
 	}
@@ -148,7 +148,7 @@ func (r *request) masked(resp *Response, m *mask) (*Response, error) {
 		return resp, nil
 	}
 	if resp.Header.Get("Content-Encoding") != "" {
-		return nil, errors.Join(failf(abi.CodeNetwork,
+		return nil, errors.Join(abi.Errorf(abi.CodeNetwork,
 			"%s %s: the response is encoded as %.20q, in which the credential cannot be detected",
 			r.method, r.target.shown(), resp.Header.Get("Content-Encoding")), resp.Body.Close())
 	}

@@ -125,7 +125,7 @@ func (b *Broker) acquire() error {
 	case b.slots <- struct{}{}:
 		return nil
 	default:
-		return failf(abi.CodeLimit, "the plugin has %d running requests, which is the limit: read or close their "+
+		return abi.Errorf(abi.CodeLimit, "the plugin has %d running requests, which is the limit: read or close their "+
 			"bodies first", cap(b.slots))
 	}
 }
@@ -156,7 +156,7 @@ func (e *Transaction) follow() (*Response, error) {
 		e.request = next
 		e.redirects++
 	}
-	return nil, &caused{failf(abi.CodeLimit, "%s %s: more than %d redirects", e.request.method,
+	return nil, &caused{abi.Errorf(abi.CodeLimit, "%s %s: more than %d redirects", e.request.method,
 		e.request.target.shown(), maxRedirects), ErrManyRedirects}
 }
 
@@ -223,7 +223,7 @@ func (e *Transaction) Close() error {
 }
 
 // errClosed is the error of Read after Close.
-var errClosed = failf(abi.CodeInvalid, "the response is closed")
+var errClosed = abi.Errorf(abi.CodeInvalid, "the response is closed")
 
 // end releases the resources of the transaction and reports it, once. Later reads return err.
 func (e *Transaction) end(err error) {

@@ -26,10 +26,6 @@ var (
 	ErrManyRedirects = errors.New("too many redirects")
 )
 
-func failf(code, format string, args ...any) *abi.Error {
-	return &abi.Error{Code: code, Message: fmt.Sprintf(format, args...)}
-}
-
 // caused is an *abi.Error with its cause, for errors.Is.
 type caused struct {
 	own   *abi.Error
@@ -44,7 +40,7 @@ func (e *caused) Unwrap() []error { return []error{e.own, e.cause} }
 func explain(ctx context.Context, r *request, err error) error {
 	if own := (*abi.Error)(nil); errors.As(err, &own) {
 		if masked := r.mask.text(own.Message); masked != own.Message {
-			return failf(own.Code, "%s", masked)
+			return abi.Errorf(own.Code, "%s", masked)
 		}
 		return err
 	}
@@ -65,7 +61,7 @@ func explain(ctx context.Context, r *request, err error) error {
 			r.headerSize)
 		err = ErrHeaderSize
 	}
-	return &caused{failf(code, "%s", r.mask.text(fmt.Sprintf("%s %s: %s", r.method, r.target.shown(), text))), err}
+	return &caused{abi.Errorf(code, "%s", r.mask.text(fmt.Sprintf("%s %s: %s", r.method, r.target.shown(), text))), err}
 }
 
 // headerTooLarge recognizes net/http's untyped errors for Transport.MaxResponseHeaderBytes. HTTP/2 fails with

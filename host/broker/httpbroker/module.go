@@ -41,10 +41,10 @@ func (b *Broker) request(ctx context.Context, call *broker.Call, params []uint64
 func (b *Broker) start(ctx context.Context, call *broker.Call, params []uint64) uint64 {
 	head, body, failure := b.fromGuest("http.start", call, params)
 	if failure != nil {
-		return giveError(call, failure)
+		return call.GiveError(failure)
 	}
 	if _, err := b.Start(ctx, call, head, body); err != nil {
-		return giveError(call, ownError(err))
+		return call.GiveError(ownError(err))
 	}
 	return uint64(len(b.session(call).transactions))
 }
@@ -53,7 +53,7 @@ func (b *Broker) wait(_ context.Context, call *broker.Call, params []uint64) uin
 	handle := int32(params[0])
 	e := b.session(call).transaction(handle)
 	if e == nil || e.pending == nil {
-		return call.GiveJSON(abi.HTTPResponse{Error: failf(abi.CodeInvalid,
+		return call.GiveJSON(abi.HTTPResponse{Error: abi.Errorf(abi.CodeInvalid,
 			"no started request has the handle %d: each is waited for once", handle)})
 	}
 	resp, err := e.Wait()
@@ -65,13 +65,13 @@ func (b *Broker) fromGuest(function string, call *broker.Call, params []uint64) 
 	head *abi.HTTPRequest, body []byte, failure *abi.Error) {
 	headLength, bodyLength := params[1], params[3]
 	if headLength > maxHead || int64(bodyLength) > b.limits.RequestBody {
-		return nil, nil, failf(abi.CodeLimit,
+		return nil, nil, abi.Errorf(abi.CodeLimit,
 			"a request has at most %d bytes of head and %d of body; this one has %d and %d", maxHead,
 			b.limits.RequestBody, headLength, bodyLength)
 	}
 	head, err := decodeHead(call.Bytes(function, params[0], headLength))
 	if err != nil {
-		return nil, nil, failf(abi.CodeInvalid,
+		return nil, nil, abi.Errorf(abi.CodeInvalid,
 			"the request's head is not JSON as docs/abi.md describes it: %v", err)
 	}
 	if bodyLength > 0 {
@@ -101,15 +101,15 @@ func (b *Broker) read(_ context.Context, call *broker.Call, params []uint64) uin
 	s := b.session(call)
 	e := s.transaction(int32(params[0]))
 	if e == nil {
-		return giveError(call, failf(abi.CodeInvalid, "no response has the handle %d", int32(params[0])))
+		return call.GiveError(abi.Errorf(abi.CodeInvalid, "no response has the handle %d", int32(params[0])))
 	}
 	if e.pending != nil {
-		return giveError(call, failf(abi.CodeInvalid,
+		return call.GiveError(abi.Errorf(abi.CodeInvalid,
 			"the request with the handle %d is running: wait for it before its body is read", int32(params[0])))
 	}
 	capacity := min(params[2], maxRead)
 	if capacity == 0 {
-		return giveError(call, failf(abi.CodeInvalid, "read needs a capacity of at least one byte"))
+		return call.GiveError(abi.Errorf(abi.CodeInvalid, "read needs a capacity of at least one byte"))
 	}
 	if s.scratch == nil {
 		s.scratch = make([]byte, maxRead)
@@ -120,7 +120,7 @@ func (b *Broker) read(_ context.Context, call *broker.Call, params []uint64) uin
 		return 0
 	}
 	if err != nil {
-		return giveError(call, ownError(err))
+		return call.GiveError(ownError(err))
 	}
 	call.Put("http.read", params[1], s.scratch[:n])
 	return uint64(n)
@@ -134,16 +134,11 @@ func (b *Broker) close(_ context.Context, call *broker.Call, params []uint64) ui
 	return 0
 }
 
-// giveError stores the JSON of an error for the guest and returns its negated length.
-func giveError(call *broker.Call, err *abi.Error) uint64 {
-	return uint64(uint32(-int32(call.GiveJSON(err))))
-}
-
 // ownError returns the *abi.Error in err, which every error of this package contains.
 func ownError(err error) *abi.Error {
 	var own *abi.Error
 	if errors.As(err, &own) {
 		return own
 	}
-	return failf(abi.CodeInternal, "%v", err)
+	return abi.Errorf(abi.CodeInternal, "%v", err)
 }

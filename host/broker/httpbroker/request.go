@@ -42,22 +42,22 @@ type request struct {
 func (b *Broker) newRequest(head *abi.HTTPRequest, body []byte) (*request, error) {
 	method := strings.ToUpper(cmp.Or(head.Method, http.MethodGet))
 	if !httpguts.ValidHeaderFieldName(method) || len(method) > 20 {
-		return nil, &caused{failf(abi.CodeInvalid, "%.20q is not an HTTP method", head.Method), ErrMethod}
+		return nil, &caused{abi.Errorf(abi.CodeInvalid, "%.20q is not an HTTP method", head.Method), ErrMethod}
 	}
 	t, err := parseTarget(head.URL)
 	if err == nil {
 		t, err = b.moved(t)
 	}
 	if err != nil {
-		return nil, &caused{failf(abi.CodeInvalid, "%s: %v", method, err), ErrURL}
+		return nil, &caused{abi.Errorf(abi.CodeInvalid, "%s: %v", method, err), ErrURL}
 	}
 	if size := int64(len(body)); size > b.limits.RequestBody {
-		return nil, &caused{failf(abi.CodeLimit, "%s %s: the body has %d bytes, more than the limit of %d", method,
+		return nil, &caused{abi.Errorf(abi.CodeLimit, "%s %s: the body has %d bytes, more than the limit of %d", method,
 			t.shown(), size, b.limits.RequestBody), ErrRequestSize}
 	}
 	header, err := requestHeader(head.Headers, b.userAgent)
 	if err != nil {
-		return nil, failf(abi.CodeInvalid, "%s %s: %v", method, t.shown(), err)
+		return nil, abi.Errorf(abi.CodeInvalid, "%s %s: %v", method, t.shown(), err)
 	}
 	limit := b.limits.Time
 	if head.TimeoutMS > 0 && head.TimeoutMS < limit.Milliseconds() {
@@ -120,7 +120,7 @@ func (b *Broker) redirect(r *request, resp *Response) (*request, error) {
 		next.target, err = b.moved(next.target)
 	}
 	if err != nil {
-		return nil, failf(abi.CodeNetwork, "%s %s: the server redirects to an unsupported URL: %v",
+		return nil, abi.Errorf(abi.CodeNetwork, "%s %s: the server redirects to an unsupported URL: %v",
 			r.method, r.target.shown(), err)
 	}
 	if next.target.origin() != r.target.origin() {

@@ -35,8 +35,8 @@ const (
 func newResponse(r *request, h *http.Response, limits *Limits) (*Response, error) {
 	dropHopByHop(h.Header)
 	resp := &Response{Status: h.StatusCode, Header: h.Header, source: SourceNetwork}
-	tooLarge := &caused{failf(abi.CodeLimit, "%s %s: the response body is larger than the limit of %d bytes", r.method,
-		r.target.shown(), limits.ResponseBody), ErrResponseSize}
+	tooLarge := &caused{abi.Errorf(abi.CodeLimit, "%s %s: the response body is larger than the limit of %d bytes",
+		r.method, r.target.shown(), limits.ResponseBody), ErrResponseSize}
 	if h.ContentLength > limits.ResponseBody && r.method != http.MethodHead {
 		_ = h.Body.Close()
 		return nil, tooLarge
@@ -48,7 +48,7 @@ func newResponse(r *request, h *http.Response, limits *Limits) (*Response, error
 		resp.Body = &limited{
 			ReadCloser: &decoded{source: resp.Body, open: open},
 			left:       limits.Decompressed,
-			err: &caused{failf(abi.CodeLimit, "%s %s: the response body is larger than the limit of %d bytes once it "+
+			err: &caused{abi.Errorf(abi.CodeLimit, "%s %s: the response body is larger than the limit of %d bytes once it "+
 				"is decompressed", r.method, r.target.shown(), limits.Decompressed), ErrResponseSize},
 		}
 	}

@@ -23,10 +23,10 @@ func (b *Broker) session(call *broker.Call) *session {
 // register adds e to the call unless a limit of the call is exceeded.
 func (s *session) register(e *Transaction, perCall int) error {
 	if len(s.transactions) == perCall {
-		return failf(abi.CodeLimit, "the call has made %d requests, which is the limit of one call", perCall)
+		return abi.Errorf(abi.CodeLimit, "the call has made %d requests, which is the limit of one call", perCall)
 	}
 	if s.open() == maxOpen {
-		return failf(abi.CodeLimit, "the call has %d open responses, which is the limit: read or close them first",
+		return abi.Errorf(abi.CodeLimit, "the call has %d open responses, which is the limit: read or close them first",
 			maxOpen)
 	}
 	s.transactions = append(s.transactions, e)

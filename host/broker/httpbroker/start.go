@@ -46,15 +46,15 @@ func (s *session) mayStart(b *Broker, body int64) *abi.Error {
 	}
 	switch {
 	case n == maxPending:
-		return failf(abi.CodeLimit, "the call has %d running requests, which is the limit: wait for one of them first",
+		return abi.Errorf(abi.CodeLimit, "the call has %d running requests, which is the limit: wait for one of them first",
 			maxPending)
 	case n > 0 && bodies > b.limits.RequestBody:
-		return failf(abi.CodeLimit,
+		return abi.Errorf(abi.CodeLimit,
 			"the bodies of the call's running requests exceed %d bytes: wait for one of them first",
 			b.limits.RequestBody)
 	case len(b.slots) >= cap(b.slots)/2 && s.open() > 0:
 		// The other half is reserved for calls without a running request.
-		return failf(abi.CodeBusy,
+		return abi.Errorf(abi.CodeBusy,
 			"the plugin's calls have many running requests: read or close the responses of this "+
 				"call, and try again")
 	}

@@ -9,7 +9,6 @@ package sqlbroker
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"path/filepath"
 	"sync"
@@ -89,9 +88,9 @@ type tenant struct {
 	idle  *time.Timer
 }
 
-var errClosed = &abi.Error{Code: abi.CodeInternal, Message: "the plugin has been removed"}
+var errClosed = abi.Errorf(abi.CodeInternal, "the plugin has been removed")
 
-var errNoDir = &abi.Error{Code: abi.CodeNotGranted, Message: "this process has no database for plugins"}
+var errNoDir = abi.Errorf(abi.CodeNotGranted, "this process has no database for plugins")
 
 // acquire returns a tenant's database, opened and migrated. The caller must release it.
 func (b *Broker) acquire(ctx context.Context, name string) (*tenant, error) {
@@ -103,8 +102,8 @@ func (b *Broker) acquire(ctx context.Context, name string) (*tenant, error) {
 	case <-t.ready:
 	case <-ctx.Done():
 		b.release(t)
-		return nil, &abi.Error{Code: abi.CodeBusy,
-			Message: "the database is being migrated, which takes longer than this call may: try again"}
+		return nil, abi.Errorf(abi.CodeBusy,
+			"the database is being migrated, which takes longer than this call may: try again")
 	}
 	if t.err != nil {
 		b.release(t)
@@ -126,8 +125,7 @@ func (b *Broker) register(name string) (*tenant, error) {
 	t, ok := b.open[name]
 	if !ok {
 		if len(b.open) >= maxOpen && !b.evict() {
-			return nil, &abi.Error{Code: abi.CodeBusy,
-				Message: fmt.Sprintf("the databases of %d tenants are in use: try again", maxOpen)}
+			return nil, abi.Errorf(abi.CodeBusy, "the databases of %d tenants are in use: try again", maxOpen)
 		}
 		t = &tenant{name: name, ready: make(chan struct{})}
 		t.idle = time.AfterFunc(idleTime, func() { b.closeIdle(t) })

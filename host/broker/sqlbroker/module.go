@@ -64,13 +64,12 @@ func fromGuest(call *broker.Call, function string, params []uint64) (*abi.SQLSta
 	head, blobs := call.Bytes(function, params[0], params[1]), call.Bytes(function, params[2], params[3])
 	statement, err := abi.DecodeSQLStatement(head, blobs)
 	if err != nil {
-		return nil, &abi.Error{Code: abi.CodeInvalid,
-			Message: "the statement is not JSON as docs/abi.md describes it: " + err.Error()}
+		return nil, abi.Errorf(abi.CodeInvalid, "the statement is not JSON as docs/abi.md describes it: %v", err)
 	}
 	return statement, nil
 }
 
-var errTooLarge = &abi.Error{Code: abi.CodeLimit, Message: "a statement with its parameters may have at most 8 MiB"}
+var errTooLarge = abi.Errorf(abi.CodeLimit, "a statement with its parameters may have at most 8 MiB")
 
 // invalid returns the *abi.Error in err, or one for a value that cannot be passed.
 func invalid(err error) *abi.Error {
@@ -78,7 +77,7 @@ func invalid(err error) *abi.Error {
 	if errors.As(err, &own) {
 		return own
 	}
-	return &abi.Error{Code: abi.CodeInvalid, Message: err.Error()}
+	return abi.Errorf(abi.CodeInvalid, "%v", err)
 }
 
 func (b *Broker) blobs(_ context.Context, call *broker.Call, _ []uint64) uint64 {
@@ -89,19 +88,19 @@ func (b *Broker) blobs(_ context.Context, call *broker.Call, _ []uint64) uint64 
 }
 
 func (b *Broker) begin(ctx context.Context, call *broker.Call, params []uint64) uint64 {
-	return giveError(call, b.Begin(ctx, call, params[0] != 0))
+	return giveResult(call, b.Begin(ctx, call, params[0] != 0))
 }
 
 func (b *Broker) commit(ctx context.Context, call *broker.Call, _ []uint64) uint64 {
-	return giveError(call, b.Commit(ctx, call))
+	return giveResult(call, b.Commit(ctx, call))
 }
 
 func (b *Broker) rollback(ctx context.Context, call *broker.Call, _ []uint64) uint64 {
-	return giveError(call, b.Rollback(ctx, call))
+	return giveResult(call, b.Rollback(ctx, call))
 }
 
-// giveError returns 0, or the length of the error for the guest.
-func giveError(call *broker.Call, err *abi.Error) uint64 {
+// giveResult returns 0, or the length of the error for the guest.
+func giveResult(call *broker.Call, err *abi.Error) uint64 {
 	if err == nil {
 		return 0
 	}

@@ -7,7 +7,6 @@ package toolbroker
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"sync"
 	"unicode/utf8"
@@ -123,14 +122,14 @@ func (b *Broker) begin(ctx context.Context, call *broker.Call, request *abi.Tool
 	s := b.session(call)
 	switch {
 	case call.Tools == nil:
-		return 0, failf(abi.CodeNotGranted, "no other tools can be called here")
+		return 0, abi.Errorf(abi.CodeNotGranted, "no other tools can be called here")
 	case len(request.Name) > maxName:
-		return 0, failf(abi.CodeInvalid, "the name of the tool has %d bytes, and names have at most %d",
+		return 0, abi.Errorf(abi.CodeInvalid, "the name of the tool has %d bytes, and names have at most %d",
 			len(request.Name), maxName)
 	case s.started == b.calls:
-		return 0, failf(abi.CodeLimit, "one call may call other tools %d times (limits.calls)", b.calls)
+		return 0, abi.Errorf(abi.CodeLimit, "one call may call other tools %d times (limits.calls)", b.calls)
 	case s.arguments+len(request.Arguments) > maxArguments:
-		return 0, failf(abi.CodeLimit,
+		return 0, abi.Errorf(abi.CodeLimit,
 			"the arguments of the calls that run exceed %d bytes: wait for one of them first",
 			maxArguments)
 	}
@@ -167,7 +166,7 @@ func (s *session) run(tools broker.Tools, handle int32, request *abi.ToolCall, g
 		end.slot = true
 		end.ToolEnd, end.steps = tools.Call(s.ctx, request, granted)
 	case <-s.ctx.Done():
-		end.ToolEnd = &abi.ToolEnd{Error: failf(abi.CodeCanceled,
+		end.ToolEnd = &abi.ToolEnd{Error: abi.Errorf(abi.CodeCanceled,
 			"%s was not called: the call has ended", request.Name)}
 	}
 	end.Handle = handle
@@ -177,7 +176,7 @@ func (s *session) run(tools broker.Tools, handle int32, request *abi.ToolCall, g
 // next waits for a call to end.
 func (s *session) next(ctx context.Context) (*abi.ToolEnd, *abi.Error) {
 	if s.waiting == 0 {
-		return nil, failf(abi.CodeInvalid, "no call runs that could be waited for: each is waited for once")
+		return nil, abi.Errorf(abi.CodeInvalid, "no call runs that could be waited for: each is waited for once")
 	}
 	if run := s.alone; run != nil {
 		s.alone = nil
@@ -193,26 +192,26 @@ func (s *session) next(ctx context.Context) (*abi.ToolEnd, *abi.Error) {
 		s.call.Charge(end.steps)
 		return end.ToolEnd, nil
 	case <-ctx.Done():
-		return nil, failf(abi.CodeCanceled, "%v", ctx.Err())
+		return nil, abi.Errorf(abi.CodeCanceled, "%v", ctx.Err())
 	}
 }
 
 func (b *Broker) start(ctx context.Context, call *broker.Call, params []uint64) uint64 {
 	if params[1] > maxArguments {
-		return giveError(call, failf(abi.CodeLimit, "the call is longer than %d bytes", maxArguments))
+		return call.GiveError(abi.Errorf(abi.CodeLimit, "the call is longer than %d bytes", maxArguments))
 	}
 	call.Charge(broker.ToolCallSteps + int64(params[1])*broker.TextSteps)
 	request := new(abi.ToolCall)
 	data := call.Bytes("tools.start", params[0], params[1])
 	if !utf8.Valid(data) {
-		return giveError(call, failf(abi.CodeInvalid, "the call is not UTF-8"))
+		return call.GiveError(abi.Errorf(abi.CodeInvalid, "the call is not UTF-8"))
 	}
 	if err := strictjson.UnmarshalKnown(data, request); err != nil {
-		return giveError(call, failf(abi.CodeInvalid, "the call is not JSON as docs/abi.md describes it: %v", err))
+		return call.GiveError(abi.Errorf(abi.CodeInvalid, "the call is not JSON as docs/abi.md describes it: %v", err))
 	}
 	handle, failure := b.begin(ctx, call, request)
 	if failure != nil {
-		return giveError(call, failure)
+		return call.GiveError(failure)
 	}
 	return uint64(handle)
 }
@@ -227,12 +226,12 @@ func (b *Broker) wait(ctx context.Context, call *broker.Call, _ []uint64) uint64
 
 func (b *Broker) list(_ context.Context, call *broker.Call, params []uint64) uint64 {
 	if params[1] > maxQuery {
-		return call.GiveJSON(abi.ToolList{Error: failf(abi.CodeLimit, "the query is longer than %d bytes", maxQuery)})
+		return call.GiveJSON(abi.ToolList{Error: abi.Errorf(abi.CodeLimit, "the query is longer than %d bytes", maxQuery)})
 	}
 	query := new(abi.ToolQuery)
 	if err := strictjson.UnmarshalKnown(call.Bytes("tools.list", params[0], params[1]), query); err != nil {
 		return call.GiveJSON(abi.ToolList{
-			Error: failf(abi.CodeInvalid, "the query is not JSON as docs/abi.md describes it: %v", err)})
+			Error: abi.Errorf(abi.CodeInvalid, "the query is not JSON as docs/abi.md describes it: %v", err)})
 	}
 	return call.GiveJSON(b.List(call, query))
 }
@@ -242,9 +241,9 @@ func (b *Broker) List(call *broker.Call, query *abi.ToolQuery) *abi.ToolList {
 	call.Charge(broker.ToolCallSteps)
 	switch {
 	case call.Tools == nil:
-		return &abi.ToolList{Error: failf(abi.CodeNotGranted, "no other tools can be called here")}
+		return &abi.ToolList{Error: abi.Errorf(abi.CodeNotGranted, "no other tools can be called here")}
 	case query.Limit < 0 || query.Limit > maxListed:
-		return &abi.ToolList{Error: failf(abi.CodeInvalid, "the limit is %d, and must be 0 to %d",
+		return &abi.ToolList{Error: abi.Errorf(abi.CodeInvalid, "the limit is %d, and must be 0 to %d",
 			query.Limit, maxListed)}
 	case query.Limit == 0:
 		query.Limit = maxListed
@@ -277,17 +276,8 @@ func (b *Broker) CallAll(ctx context.Context, call *broker.Call, requests []*abi
 	}
 	for i := range ends {
 		if ends[i] == nil {
-			ends[i] = &abi.ToolEnd{Error: failf(abi.CodeCanceled, "the call has ended")}
+			ends[i] = &abi.ToolEnd{Error: abi.Errorf(abi.CodeCanceled, "the call has ended")}
 		}
 	}
 	return ends
-}
-
-// giveError stores the JSON of an error for the guest and returns its negated length.
-func giveError(call *broker.Call, err *abi.Error) uint64 {
-	return uint64(uint32(-int32(call.GiveJSON(err))))
-}
-
-func failf(code, format string, args ...any) *abi.Error {
-	return &abi.Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
