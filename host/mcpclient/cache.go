@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -87,12 +86,7 @@ func (c *cache) load() (*cacheFile, time.Time, error) {
 	if !info.Mode().IsRegular() {
 		return nil, time.Time{}, errors.New("it is not a regular file")
 	}
-	file, err := os.Open(c.path)
-	if err != nil {
-		return nil, time.Time{}, err
-	}
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, maxCacheFile+1))
+	data, err := wholefile.ReadAtMost(c.path, maxCacheFile)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
@@ -124,11 +118,8 @@ func readCache(data []byte) (*cacheFile, error) {
 	return f, nil
 }
 
-// checkCache checks the bounds of a file before it is decoded.
+// checkCache bounds the values of a file before it is decoded.
 func checkCache(data []byte) error {
-	if len(data) > maxCacheFile {
-		return fmt.Errorf("it is larger than %d MiB", maxCacheFile>>20)
-	}
 	var s shape
 	if s.add(data); s.values > maxCacheValues {
 		return fmt.Errorf("it has more than %d values", maxCacheValues)

@@ -100,16 +100,17 @@ func (s *server) suspect(x *session, err error) {
 	}
 }
 
-func (s *server) do(ctx context.Context, x *session, o *ongoing) (response *abi.Response, err error) {
+func (s *server) do(ctx context.Context, x *session, o *ongoing) (*abi.Response, error) {
 	request, t := o.invocation.Request, translator{s.spec.scheme()}
 	meta := func() mcp.Meta { return s.without(traceMeta(ctx), x, o.invocation) }
+	var call func(answers mcp.InputResponseMap, state string) (round, error)
 	switch request.Method {
 	case abi.CallTool:
 		name, ok := s.names().tools[request.Name]
 		if !ok {
 			return nil, s.vanished("tool", request.Name)
 		}
-		err = s.rounds(ctx, o, func(answers mcp.InputResponseMap, state string) (round, error) {
+		call = func(answers mcp.InputResponseMap, state string) (round, error) {
 			result, err := s.callTool(ctx, x, o.invocation, &mcp.CallToolParams{
 				Meta: meta(), Name: name, Arguments: request.Arguments,
 				InputResponses: answers, RequestState: state,
@@ -117,12 +118,9 @@ func (s *server) do(ctx context.Context, x *session, o *ongoing) (response *abi.
 			if err != nil {
 				return round{}, err
 			}
-			if result.NeedsInput() {
-				return round{result.InputRequests, result.RequestState, true}, nil
-			}
-			response, err = invalid(t.tool(result))
-			return round{}, err
-		})
+			return round{result.InputRequests, result.RequestState, result.NeedsInput(),
+				func() (*abi.Response, error) { return t.tool(result) }}, nil
+		}
 	case abi.GetPrompt:
 		var arguments map[string]string
 		if len(request.Arguments) > 0 {
@@ -134,7 +132,7 @@ func (s *server) do(ctx context.Context, x *session, o *ongoing) (response *abi.
 		if !ok {
 			return nil, s.vanished("prompt", request.Name)
 		}
-		err = s.rounds(ctx, o, func(answers mcp.InputResponseMap, state string) (round, error) {
+		call = func(answers mcp.InputResponseMap, state string) (round, error) {
 			result, err := x.sdk.GetPrompt(ctx, &mcp.GetPromptParams{
 				Meta: meta(), Name: name, Arguments: arguments, InputResponses: answers,
 				RequestState: state,
@@ -142,14 +140,11 @@ func (s *server) do(ctx context.Context, x *session, o *ongoing) (response *abi.
 			if err != nil {
 				return round{}, err
 			}
-			if result.NeedsInput() {
-				return round{result.InputRequests, result.RequestState, true}, nil
-			}
-			response, err = invalid(t.prompt(result))
-			return round{}, err
-		})
+			return round{result.InputRequests, result.RequestState, result.NeedsInput(),
+				func() (*abi.Response, error) { return t.prompt(result) }}, nil
+		}
 	case abi.ReadResource:
-		err = s.rounds(ctx, o, func(answers mcp.InputResponseMap, state string) (round, error) {
+		call = func(answers mcp.InputResponseMap, state string) (round, error) {
 			result, err := x.sdk.ReadResource(ctx, &mcp.ReadResourceParams{
 				Meta: meta(), URI: strings.TrimPrefix(request.URI, t.scheme), InputResponses: answers,
 				RequestState: state,
@@ -157,16 +152,13 @@ func (s *server) do(ctx context.Context, x *session, o *ongoing) (response *abi.
 			if err != nil {
 				return round{}, err
 			}
-			if result.NeedsInput() {
-				return round{result.InputRequests, result.RequestState, true}, nil
-			}
-			response, err = invalid(t.resource(result))
-			return round{}, err
-		})
+			return round{result.InputRequests, result.RequestState, result.NeedsInput(),
+				func() (*abi.Response, error) { return t.resource(result) }}, nil
+		}
 	default:
 		return s.complete(ctx, x, request, t)
 	}
-	return response, err
+	return s.rounds(ctx, o, call)
 }
 
 // invalid marks err as the error of a response that does not conform to MCP.

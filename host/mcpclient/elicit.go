@@ -203,42 +203,47 @@ type round struct {
 	requests mcp.InputRequestMap
 	state    string
 	needs    bool
+	// result returns the response of a round in which the server needs no input.
+	result func() (*abi.Response, error)
 }
 
 var errOther = errors.New("it asks for sampling or roots in the middle of the call, which hako does not forward")
 
 // rounds makes a call and repeats it with the answers to the server's questions until there is a result. call makes it
 // with the answers and the state of the previous round.
-func (s *server) rounds(ctx context.Context, o *ongoing, call func(answers mcp.InputResponseMap, state string) (round,
-	error)) error {
+func (s *server) rounds(ctx context.Context, o *ongoing,
+	call func(answers mcp.InputResponseMap, state string) (round, error)) (*abi.Response, error) {
 	var answers mcp.InputResponseMap
 	state := ""
 	for range maxRounds {
 		r, err := call(answers, state)
-		if err != nil || !r.needs {
-			return err
+		if err != nil {
+			return nil, err
+		}
+		if !r.needs {
+			return invalid(r.result())
 		}
 		if s.spec.Elicitation == ElicitationDecline {
-			return &answerError{errors.New(
+			return nil, &answerError{errors.New(
 				"it asks for input in the middle of the call, which the operator declines (elicitation: decline)")}
 		}
 		answers, state = mcp.InputResponseMap{}, r.state
 		for _, key := range slices.Sorted(maps.Keys(r.requests)) {
 			p, ok := r.requests[key].(*mcp.ElicitParams)
 			if !ok {
-				return &answerError{errOther}
+				return nil, &answerError{errOther}
 			}
 			answer, err := s.question(ctx, o, p)
 			if ctx.Err() != nil {
-				return ctx.Err()
+				return nil, ctx.Err()
 			}
 			if answer == nil {
-				return err
+				return nil, err
 			}
 			answers[key] = answer
 		}
 	}
-	return &answerError{fmt.Errorf("it has asked for input %d times without a result", maxRounds)}
+	return nil, &answerError{fmt.Errorf("it has asked for input %d times without a result", maxRounds)}
 }
 
 // without removes the elicitation capability from the metadata of a call whose caller cannot be asked, so that the
