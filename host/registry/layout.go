@@ -343,7 +343,7 @@ func (l *LayoutWriter) AddArtifact(ctx context.Context, c *Client, name string,
 				leftOut = append(leftOut, readable("the referrer "+referrer.Digest, r, err))
 			}
 		}
-		tag := strings.Replace(r.Digest, ":", "-", 1) + ".sig" // where cosign before version 3 puts signatures
+		tag := CosignTag(r.Digest)
 		if err := l.copy(ctx, c, repository, tag, tag, false); !errors.Is(err, errdef.ErrNotFound) {
 			return err
 		}
@@ -355,19 +355,7 @@ func (l *LayoutWriter) AddArtifact(ctx context.Context, c *Client, name string,
 // copy copies an artifact. inIndex reports whether it is one of the platforms of an index.
 func (l *LayoutWriter) copy(ctx context.Context, c *Client, repository *remote.Repository, name, object string,
 	inIndex bool) error {
-	descriptor, body, err := repository.FetchReference(ctx, object)
-	if err != nil {
-		return err
-	}
-	defer body.Close()
-	if descriptor.Size > maxMetadata {
-		return tooLarge("its manifest", maxMetadata)
-	}
-	text, err := content.ReadAll(body, descriptor)
-	if err != nil {
-		return err
-	}
-	m, err := parseManifest(text)
+	_, m, err := c.manifestOf(ctx, repository, object)
 	if err != nil {
 		return err
 	}
@@ -379,7 +367,7 @@ func (l *LayoutWriter) copy(ctx context.Context, c *Client, repository *remote.R
 		if err == nil {
 			err = l.copy(ctx, c, repository, "", platform.Digest.String(), true)
 		}
-		return errors.Join(err, l.manifest(name, text))
+		return errors.Join(err, l.manifest(name, m.text))
 	}
 	left := maxTarFactor * c.options.MaxSize
 	for _, d := range slices.Concat(m.Layers, []ocispec.Descriptor{m.Config}) {
@@ -395,5 +383,5 @@ func (l *LayoutWriter) copy(ctx context.Context, c *Client, repository *remote.R
 			return err
 		}
 	}
-	return l.manifest(name, text)
+	return l.manifest(name, m.text)
 }

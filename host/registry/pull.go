@@ -113,6 +113,8 @@ type document struct {
 	Layers       []ocispec.Descriptor `json:"layers"`
 	Manifests    []ocispec.Descriptor `json:"manifests"`
 	Annotations  map[string]string    `json:"annotations"`
+
+	text []byte // the JSON
 }
 
 // manifestOf returns the manifest of a tag or digest, and its digest.
@@ -131,6 +133,7 @@ func (c *Client) manifestOf(ctx context.Context, repository *remote.Repository, 
 		return "", m, err
 	}
 	m, err = parseManifest(text)
+	m.text = text
 	return descriptor.Digest.String(), m, err
 }
 

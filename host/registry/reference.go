@@ -123,3 +123,6 @@ func (r Reference) Name() string { return path.Base(r.Repository) }
 
 // object is the digest or the tag, as requests name it.
 func (r Reference) object() string { return cmp.Or(r.Digest, r.Tag, defaultTag) }
+
+// CosignTag returns the tag under which cosign before version 3 puts the signatures for a digest.
+func CosignTag(digest string) string { return strings.Replace(digest, ":", "-", 1) + ".sig" }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/sigstore/sigstore-go/pkg/verify"
 
 	"github.com/hako-run/hako/host/registry"
+	"github.com/hako-run/hako/internal/wholefile"
 )
 
 // Trusted is somebody whose signatures the operator accepts: the holder of a key, or an identity.
@@ -199,7 +199,7 @@ func newTrustedSigner(name string, t Trusted) (*trustedSigner, error) {
 // entry in its transparency log, a timestamp of the log or a timestamp authority, and the certificate's entry in its
 // log of certificates.
 func readInstance(file string) (*verify.Verifier, error) {
-	text, err := readSmall(file)
+	text, err := wholefile.ReadAtMost(file, maxFile)
 	if err != nil {
 		return nil, fmt.Errorf("signatures.trustedRoot: %w", err)
 	}
@@ -269,14 +269,3 @@ func (p *Policy) CheckUnsigned(from string) error {
 
 // maxFile bounds the operator's files, in bytes.
 const maxFile = 4 << 20
-
-func readSmall(file string) ([]byte, error) {
-	info, err := os.Stat(file)
-	switch {
-	case err != nil:
-		return nil, err
-	case info.Size() > maxFile || !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a regular file of at most %d MiB", file, maxFile>>20)
-	}
-	return os.ReadFile(file)
-}

@@ -122,7 +122,7 @@ func fetch(ctx context.Context, client Registry, r registry.Reference) (list []c
 			list = append(list, bundleCandidate(layer.Content))
 		}
 	}
-	tagged := registry.Reference{Registry: r.Registry, Repository: r.Repository, Tag: signatureTag(r.Digest)}
+	tagged := registry.Reference{Registry: r.Registry, Repository: r.Repository, Tag: registry.CosignTag(r.Digest)}
 	layers, err := client.Layers(ctx, tagged)
 	if err != nil && !errors.Is(err, registry.ErrNotFound) {
 		unread = append(unread, err) // whoever may push to the repository can write the tag

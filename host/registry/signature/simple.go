@@ -9,7 +9,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"strings"
 
 	protobundle "github.com/sigstore/protobuf-specs/gen/pb-go/bundle/v1"
 	protocommon "github.com/sigstore/protobuf-specs/gen/pb-go/common/v1"
@@ -35,10 +34,7 @@ const (
 	timestampAnnotation   = "dev.sigstore.cosign/rfc3161timestamp"
 )
 
-// signatureTag is the tag under which cosign before version 3 puts the signatures for a digest.
-func signatureTag(digest string) string { return strings.Replace(digest, ":", "-", 1) + ".sig" }
-
-// simpleCandidate is a layer under that tag: a signed payload that names the digest.
+// simpleCandidate is a layer under registry.CosignTag: a signed payload that names the digest.
 //
 // Source: https://github.com/sigstore/cosign/blob/main/specs/SIGNATURE_SPEC.md.
 type simpleCandidate struct {
