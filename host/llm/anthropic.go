@@ -34,7 +34,7 @@ func (a *messagesAPI) send(ctx context.Context, x *exchange) (*Response, error) 
 	turns := request.Messages
 	for {
 		if err := a.messages.stream(ctx, header, request, answer.addEvent); err != nil {
-			return nil, messagesError(err)
+			return nil, convertError(err, messagesFailure)
 		}
 		said := answer.pause()
 		if said == nil {

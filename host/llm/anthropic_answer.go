@@ -222,19 +222,6 @@ func (a *messagesAnswer) verbatim() (parts []json.RawMessage, err error) {
 	return parts, nil
 }
 
-// messagesError converts an error of the API to an *Error.
-func messagesError(err error) error {
-	var failed *Error
-	if errors.As(err, &failed) {
-		return failed
-	}
-	var status *statusError
-	if errors.As(err, &status) {
-		return messagesFailure(status.status, status.header, parseAPIError(status.body), err)
-	}
-	return newTransportError(err)
-}
-
 func messagesFailure(status int, header http.Header, f apiError, cause error) *Error {
 	kind, ok := messagesKinds[f.Type]
 	switch {

@@ -76,3 +76,25 @@ func decodeEvent(data []byte, into any) error {
 	}
 	return fmt.Errorf("%w: %w", errMalformed, err)
 }
+
+// authorize returns the header with the key, if there is one.
+func authorize(key string) http.Header {
+	header := http.Header{}
+	if key != "" {
+		header.Set("Authorization", "Bearer "+key)
+	}
+	return header
+}
+
+// convertError converts an error of stream to an *Error. failure does so for one that the provider reports.
+func convertError(err error, failure func(status int, header http.Header, f apiError, cause error) *Error) error {
+	var failed *Error
+	if errors.As(err, &failed) {
+		return failed
+	}
+	var status *statusError
+	if errors.As(err, &status) {
+		return failure(status.status, status.header, parseAPIError(status.body), err)
+	}
+	return newTransportError(err)
+}

@@ -2,7 +2,6 @@ package llm
 
 import (
 	"cmp"
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,28 +13,6 @@ const openAIAddress = "https://api.openai.com/v1"
 // newOpenAI returns a method of OpenAI's API, or of a compatible one.
 func newOpenAI(spec *Spec, client *http.Client, path string) api {
 	return api{client, strings.TrimSuffix(cmp.Or(spec.BaseURL, openAIAddress), "/") + path}
-}
-
-// authorize returns the header with the key, if there is one.
-func authorize(key string) http.Header {
-	header := http.Header{}
-	if key != "" {
-		header.Set("Authorization", "Bearer "+key)
-	}
-	return header
-}
-
-// openAIError converts an error of either OpenAI API to an *Error.
-func openAIError(err error) error {
-	var failed *Error
-	if errors.As(err, &failed) {
-		return failed
-	}
-	var status *statusError
-	if errors.As(err, &status) {
-		return openAIFailure(status.status, status.header, parseAPIError(status.body), err)
-	}
-	return newTransportError(err)
 }
 
 func openAIFailure(status int, header http.Header, f apiError, cause error) *Error {

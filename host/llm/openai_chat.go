@@ -22,7 +22,7 @@ func (*chatAPI) dialect() dialect { return dialect{name: 64} }
 func (a *chatAPI) send(ctx context.Context, x *exchange) (*Response, error) {
 	answer := chatAnswer{exchange: x}
 	if err := a.completions.stream(ctx, authorize(x.key), newChatRequest(x), answer.addChunk); err != nil {
-		return nil, openAIError(err)
+		return nil, convertError(err, openAIFailure)
 	}
 	return answer.response()
 }

@@ -33,7 +33,7 @@ const toolSearch = "tool_search"
 func (a *responsesAPI) send(ctx context.Context, x *exchange) (*Response, error) {
 	answer := responsesAnswer{exchange: x}
 	if err := a.responses.stream(ctx, authorize(x.key), newResponsesRequest(x), answer.addEvent); err != nil {
-		return nil, openAIError(err)
+		return nil, convertError(err, openAIFailure)
 	}
 	return answer.response()
 }
