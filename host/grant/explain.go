@@ -7,6 +7,7 @@ import (
 
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/internal/address"
+	"github.com/hako-run/hako/internal/lang"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -141,7 +142,7 @@ var japanese = wording{
 }
 
 func wordingFor(language string) wording {
-	if tag, _, _ := strings.Cut(strings.ToLower(language), "-"); tag == "ja" {
+	if lang.Japanese(language) {
 		return japanese
 	}
 	return english

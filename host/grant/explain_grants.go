@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/lang"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -13,7 +14,7 @@ import (
 // except Japanese give English.
 func (g Grants) Explain(language string) []string {
 	w := englishGrants
-	if wordingFor(language) == japanese {
+	if lang.Japanese(language) {
 		w = japaneseGrants
 	}
 	var lines []string
