@@ -156,7 +156,7 @@ func (f *files) note(event *Event) error {
 // sign appends a checkpoint.
 func (f *files) sign() error {
 	now := f.options.Now()
-	err := f.note(&Event{Time: now, Type: TypeCheckpoint, Checkpoint: f.key.sign(f.chain.seq+1, f.chain.head(), now)})
+	err := f.note(f.key.checkpoint(f.chain, now))
 	if err == nil {
 		f.unsigned = 0
 		f.stats.unsigned.Store(0)

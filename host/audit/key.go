@@ -63,7 +63,7 @@ func createKey(dir string) (*key, error) {
 	seed := make([]byte, ed25519.SeedSize)
 	_, _ = rand.Read(seed) // never fails
 	k := newKey(seed)
-	if err := wholefile.WriteDurable(filepath.Join(dir, publicName), []byte(k.name()+"\n"), 0o644); err != nil {
+	if err := wholefile.WriteDurable(filepath.Join(dir, publicName), []byte(k.publicText()+"\n"), 0o644); err != nil {
 		return nil, err
 	}
 	private := []byte(base64.StdEncoding.EncodeToString(seed) + "\n")
@@ -90,17 +90,18 @@ func (l *Log) Digest(data []byte) string {
 	return "hmac-sha256:" + hex.EncodeToString(authenticate(l.key.digest, data))
 }
 
-// name returns the public key in the form of audit.pub.
-func (k *key) name() string { return FormatPublicKey(k.public) }
+// publicText returns the public key in the form of audit.pub.
+func (k *key) publicText() string { return FormatPublicKey(k.public) }
 
 // FormatPublicKey returns a public key in the form of audit.pub.
 func FormatPublicKey(public ed25519.PublicKey) string {
 	return "ed25519:" + base64.StdEncoding.EncodeToString(public)
 }
 
-// sign returns a checkpoint that will be the record seq with the time t, after the record with the given hash.
-func (k *key) sign(seq uint64, hash string, t time.Time) *Checkpoint {
-	return &Checkpoint{Key: k.name(), Signature: ed25519.Sign(k.private, signed(seq, hash, t))}
+// checkpoint returns the event of a signed checkpoint with the time t, which must be the next record after c.
+func (k *key) checkpoint(c chain, t time.Time) *Event {
+	signature := ed25519.Sign(k.private, signed(c.seq+1, c.head(), t))
+	return &Event{Time: t, Type: TypeCheckpoint, Checkpoint: &Checkpoint{Key: k.publicText(), Signature: signature}}
 }
 
 // signed returns the text that a checkpoint signs.

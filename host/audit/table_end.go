@@ -67,7 +67,7 @@ func (e *end) read(ctx context.Context, tx *sql.Tx) (h head, last uint64, err er
 	if err != nil {
 		return h, 0, err
 	}
-	if public != e.key.name() {
+	if public != e.key.publicText() {
 		return h, 0, fmt.Errorf("the log was started with another key, %s: set audit.key to that, or move the tables "+
 			"audit_record and audit_head away to begin a new log", public)
 	}
@@ -117,8 +117,7 @@ func (e *end) note(event *Event) error {
 // sign appends a checkpoint.
 func (e *end) sign() error {
 	now := e.options.Now()
-	if err := e.note(&Event{Time: now, Type: TypeCheckpoint,
-		Checkpoint: e.key.sign(e.chain.seq+1, e.chain.head(), now)}); err != nil {
+	if err := e.note(e.key.checkpoint(e.chain, now)); err != nil {
 		return err
 	}
 	e.unsigned, e.signed = 0, now
@@ -134,7 +133,7 @@ func (e *end) store(ctx context.Context, tx *sql.Tx) error {
 			INSERT INTO audit_head (id, public, seq, hash, mac, unsigned) VALUES (1, $1, $2, $3, $4, $5)
 			ON CONFLICT (id) DO UPDATE SET seq = excluded.seq, hash = excluded.hash, mac = excluded.mac, unsigned = excluded.unsigned)
 		INSERT INTO audit_record (seq, time, line) SELECT * FROM unnest($6::bigint[], $7::bigint[], $8::bytea[])`,
-		e.key.name(), int64(e.chain.seq), e.chain.hash, e.key.authenticate(e.chain.seq, e.chain.hash), e.unsigned,
+		e.key.publicText(), int64(e.chain.seq), e.chain.hash, e.key.authenticate(e.chain.seq, e.chain.hash), e.unsigned,
 		e.seqs, e.times, e.lines)
 	if err != nil {
 		return err
