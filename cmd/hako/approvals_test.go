@@ -42,7 +42,7 @@ func (s *served) echo(t *testing.T) <-chan string {
 
 var approvalID = regexp.MustCompile(`apr_[A-Z0-9]+`)
 
-// process starts this program in dir.
+// startProcess starts this program in dir.
 func startProcess(t *testing.T, dir string, args ...string) (*exec.Cmd, *watched) {
 	t.Helper()
 	program, err := os.Executable()

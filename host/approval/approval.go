@@ -247,7 +247,7 @@ func (d *Queue) waitForAnswer(ctx context.Context, q *Question, prompter Prompte
 	ticker := time.NewTicker(poll)
 	defer ticker.Stop()
 	for {
-		by, err := d.claimAnswer(context.WithoutCancel(ctx), q.ID, q)
+		by, err := d.claimAnswer(context.WithoutCancel(ctx), q)
 		if !errors.Is(err, errWaiting) && !d.unavailable(err, "claim") {
 			return by, err
 		}
@@ -341,7 +341,7 @@ func (d *Queue) expire(ctx context.Context, q *Question) (by string, err error) 
 	case err != nil:
 		return "", err
 	}
-	return d.claimAnswer(lasting, q.ID, q)
+	return d.claimAnswer(lasting, q)
 }
 
 // answerReply stores the answer that a second call brings.
@@ -362,7 +362,7 @@ func (d *Queue) answerReply(ctx context.Context, q *Question, prompter Prompter)
 		return "", err
 	}
 	// Another answer may have come first: then that one counts.
-	by, err := d.claimAnswer(ctx, prompter.Reply.ID, q)
+	by, err := d.claimAnswer(ctx, q)
 	if errors.Is(err, errWaiting) && !d.unavailable(err, "claim") {
 		err = ErrUnknown
 	}

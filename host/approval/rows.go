@@ -101,14 +101,14 @@ func (d *Queue) updateOne(ctx context.Context, query string, args ...any) error 
 	})
 }
 
-// claimAnswer returns the answer to the question with this ID for asker, the call that it was about. It fails with
-// errWaiting if there is none, and with ErrOther if the row is about another call.
-func (d *Queue) claimAnswer(ctx context.Context, id string, asker *Question) (by string, err error) {
+// claimAnswer returns the answer to q. It fails with errWaiting if there is none, and with ErrOther if the row is about
+// another call.
+func (d *Queue) claimAnswer(ctx context.Context, q *Question) (by string, err error) {
 	var state, binding string
 	var until int64
 	err = d.store.View(ctx, func(tx *sql.Tx) error {
 		row := tx.QueryRowContext(ctx, `SELECT state, answered_by, valid_until, binding FROM approval WHERE id = $1`,
-			id)
+			q.ID)
 		return row.Scan(&state, &by, &until, &binding)
 	})
 	switch {
@@ -116,7 +116,7 @@ func (d *Queue) claimAnswer(ctx context.Context, id string, asker *Question) (by
 		return "", ErrUnknown
 	case err != nil:
 		return "", err
-	case binding != asker.binding():
+	case binding != q.binding():
 		return "", ErrOther
 	}
 	switch state {
@@ -127,7 +127,7 @@ func (d *Queue) claimAnswer(ctx context.Context, id string, asker *Question) (by
 	case stateExpired:
 		return "", ErrExpired
 	case stateYes:
-		return by, d.consume(ctx, id, until, asker.Remember)
+		return by, d.consume(ctx, q.ID, until, q.Remember)
 	}
 	return "", ErrUnknown
 }

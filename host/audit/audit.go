@@ -119,8 +119,8 @@ func Open(options *Options) (*Log, error) {
 	return l, nil
 }
 
-// Append records an event and sets its time if it is zero. After Append returns nil, the record survives the end of
-// this process.
+// Append records an event. It sets event.Time: to now if it is zero and, in a log that replicas share, to the time by
+// the database's clock; in UTC in all cases. After Append returns nil, the record survives the end of this process.
 //
 // Append fails with ErrClosed, with an error of package os if the disk is full or the files are gone, with an error of
 // package store, or with ctx's error if another process holds the log for too long. Then there is no record, except

@@ -196,7 +196,6 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// many returns sources with a tool, a prompt, a resource and a template each.
 // TestHold: a series of changes is visible at once, and notifies the watchers a few times instead of once per change.
 func TestHold(t *testing.T) {
 	t.Parallel()
@@ -228,6 +227,7 @@ func TestHold(t *testing.T) {
 	}
 }
 
+// many returns sources with a tool, a prompt, a resource and a template each.
 func many(t testing.TB, n int) (sources []catalog.Source, manifests []*manifest.Manifest) {
 	t.Helper()
 	for i := range n {

@@ -92,7 +92,7 @@ func fails(err error) step {
 	return func(context.Context, *llm.Request, func(llm.Delta)) (*llm.Response, error) { return nil, err }
 }
 
-// tools is a catalog behind a real pipeline.
+// toolsManifest is the manifest of the scripted tools.
 const toolsManifest = `
 name: test
 version: 1.0.0

@@ -42,9 +42,9 @@ func newMessageLimiter() *rate.Limiter { return rate.NewLimiter(messageRate, mes
 type meter struct{ bytes, values atomic.Int64 }
 
 // lines filters what a server sends to the SDK, a stream of lines that are JSON-RPC messages. It drops lines that are
-// no messages, which programs write by mistake. It replaces responses that are too large or hold too many values
-// (shape) with errors. It delays messages beyond messageRate. Otherwise they would end the connection or flood the
-// host.
+// no messages, which programs write by mistake. It replaces responses that are refused (too large, too many values as
+// counted by shape, a repeated key) with errors. It delays messages beyond messageRate. Otherwise they would end the
+// connection or flood the host.
 type lines struct {
 	source *bufio.Reader
 	// events reports whether the stream has server-sent events: messages are in "data:" lines, and other lines pass.
@@ -151,7 +151,7 @@ func (l *lines) wait() error {
 	return nil
 }
 
-// refusal returns the replacement of a line that is too long or holds too many values.
+// refusal returns the replacement of a response that is refused (too large, too many values, a repeated key).
 func (l *lines) refusal(id json.RawMessage, code int64) []byte {
 	line := refusal(id, code)
 	if line != nil && l.events {
@@ -258,7 +258,7 @@ func refusal(id json.RawMessage, code int64) []byte {
 		return nil
 	}
 	line, err := json.Marshal(map[string]any{
-		"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": tooLargeText[code]},
+		"jsonrpc": "2.0", "id": id, "error": map[string]any{"code": code, "message": refusalText[code]},
 	})
 	if err != nil {
 		return nil
@@ -266,8 +266,8 @@ func refusal(id json.RawMessage, code int64) []byte {
 	return append(line, '\n')
 }
 
-// tooLargeText has the error texts by code.
-var tooLargeText = map[int64]string{
+// refusalText has the error texts by code.
+var refusalText = map[int64]string{
 	codeTooLarge: "the response is too large",
 	codeTooMuch:  fmt.Sprintf("the response has more than %d entries or %d values", maxItems, maxValues),
 	codeTwice:    "the response has an object with a duplicate key",

@@ -11,7 +11,7 @@ type State string
 const (
 	Connecting State = "connecting" // for the first time, or for a call after it was idle
 	Up         State = "up"         // its tools can be called
-	Idle       State = "idle"       // it is connected for the next call
+	Idle       State = "idle"       // disconnected until the next call
 	Down       State = "down"       // it failed and is retried
 	Disabled   State = "disabled"   // by the configuration
 )
@@ -119,7 +119,7 @@ func (s *server) idle(err error) {
 	s.status.State, s.status.Since, s.status.Error, s.status.Retry = Idle, time.Now(), text, time.Time{}
 }
 
-// starting records that an idle server is connected.
+// starting records that an idle server is being connected.
 func (s *server) starting() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -607,7 +607,7 @@ func TestCanceledAnywhere(t *testing.T) {
 	}
 }
 
-// events reads server-sent events.
+// eventReader reads server-sent events.
 type eventReader struct {
 	t    *testing.T
 	scan *bufio.Scanner

@@ -32,13 +32,15 @@ const (
 type Options struct {
 	// Plugin is the plugin's name, for errors.
 	Plugin string
-	// Rules returns the operator's rules, which precede judge.Defaults. It is called for every command. Nil means none.
+	// Rules returns the operator's rules, which precede the built-in rules of package judge. It is called for every
+	// command. Nil means none.
 	Rules func() []judge.Rule
 	// Environ is the host's environment, "NAME=value". Commands get the granted variables of it.
 	Environ []string
 	// TempDir is the directory in which each command gets a temporary directory. Empty means os.TempDir.
 	TempDir string
-	// Limits bound each command. A zero field means the value of DefaultLimits.
+	// Limits bound each command. Zero fields mean these values: 10 minutes of CPU time, 2 GiB of memory, 256 processes,
+	// 1024 open files and 1 GiB a file.
 	Limits confine.Limits
 	// Proxy is an upstream proxy (http, https or socks5) for the connections of commands; see gateway.Options. Nil
 	// means none.

@@ -14,7 +14,7 @@ import (
 type Observation struct {
 	// Program is the requested program if it is granted, "line" for a command line, and "other" for any other program.
 	Program string
-	// Outcome is one of Outcomes.
+	// Outcome is one of the Outcome constants below.
 	Outcome  string
 	Duration time.Duration
 	// TraceID is the trace of the command; empty if there is none.

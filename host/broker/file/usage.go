@@ -51,7 +51,7 @@ const (
 	restFactor = 100
 )
 
-// openUsages are the openUsages of all open mounts. Mounts of the same directory share one.
+// openUsages lists the usage of every open mount. Mounts of the same directory share one.
 var openUsages struct {
 	mu   sync.Mutex
 	open []*usage

@@ -74,12 +74,12 @@ type session struct {
 	ctx     context.Context
 	group   sync.WaitGroup
 	started int // so far
-	// waiting is the number of calls whose end the guest has not got, arguments the size of their arguments.
-	waiting, arguments int
-	// alone runs the only call whose end the guest has not got, if it has not begun. It begins when another is started,
-	// or on the guest's goroutine when the guest waits for it: most programs wait for each call at once, and changing
-	// goroutines twice takes longer than the rest of a small call.
-	alone func()
+	// uncollected is the number of calls whose end the guest has not got, arguments the size of their arguments.
+	uncollected, arguments int
+	// deferred is a call that was begun but not started, while it is the only uncollected one. next runs it on the
+	// guest's goroutine, because two goroutine switches cost more than a small call. Beginning a second call starts it
+	// in a goroutine.
+	deferred func()
 }
 
 // ended is the end of a call.
@@ -137,24 +137,24 @@ func (b *Broker) begin(ctx context.Context, call *broker.Call, request *abi.Tool
 		s.ctx, s.cancel = context.WithCancel(ctx)
 	}
 	s.started++
-	s.waiting++
+	s.uncollected++
 	s.arguments += len(request.Arguments)
 	handle := int32(s.started)
 	run := func() { s.run(call.Tools, handle, request, b.granted) }
-	if s.waiting == 1 {
-		s.alone = run
+	if s.uncollected == 1 {
+		s.deferred = run
 		return handle, nil
 	}
-	s.startAlone()
+	s.startDeferred()
 	s.group.Go(run)
 	return handle, nil
 }
 
-// startAlone starts the call that has not begun, if there is one.
-func (s *session) startAlone() {
-	if s.alone != nil {
-		s.group.Go(s.alone)
-		s.alone = nil
+// startDeferred starts the deferred call, if there is one, in a goroutine.
+func (s *session) startDeferred() {
+	if s.deferred != nil {
+		s.group.Go(s.deferred)
+		s.deferred = nil
 	}
 }
 
@@ -175,16 +175,16 @@ func (s *session) run(tools broker.Tools, handle int32, request *abi.ToolCall, g
 
 // next waits for a call to end.
 func (s *session) next(ctx context.Context) (*abi.ToolEnd, *abi.Error) {
-	if s.waiting == 0 {
+	if s.uncollected == 0 {
 		return nil, abi.Errorf(abi.CodeInvalid, "no call runs that could be waited for: each is waited for once")
 	}
-	if run := s.alone; run != nil {
-		s.alone = nil
+	if run := s.deferred; run != nil {
+		s.deferred = nil
 		run()
 	}
 	select {
 	case end := <-s.ended:
-		s.waiting--
+		s.uncollected--
 		s.arguments -= end.arguments
 		if end.slot {
 			<-s.slots

@@ -35,7 +35,7 @@ func (i instance) sign(t testing.TB, subject, issuer string) *protobundle.Bundle
 	return i.Attest(t, subject, issuer, sigstoretest.Statement(signed), time.Now().Add(time.Minute))
 }
 
-// identityPolicy trusts an identity of the instance.
+// policy trusts an identity of the instance.
 func (i instance) policy(t testing.TB, trusted signature.Trusted) *signature.Policy {
 	t.Helper()
 	trusted.For = []string{"*"}

@@ -53,7 +53,7 @@ type Server struct {
 	changed  chan struct{} // closed at the next change; nil while nobody waits for one
 }
 
-// Token describes a bot's token.
+// token describes a bot's token.
 type token struct {
 	bot    string
 	scopes []string

@@ -35,7 +35,7 @@ type Spec struct {
 	Env []string
 	// Programs may be started. Shells are not among them: this package interprets their lines and scripts.
 	Programs []Program
-	// Rules precede judge.Defaults.
+	// Rules precede the built-in rules of package judge.
 	Rules []judge.Rule
 	// Approved are commands that a person has already approved.
 	Approved [][]string

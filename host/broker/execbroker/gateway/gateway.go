@@ -159,7 +159,7 @@ const (
 	OutcomeBusy    = "busy"
 )
 
-// find returns the rule for connections to a host in the form of outbound.CanonicalHost.
+// findRule returns the rule for connections to a host in the form of outbound.CanonicalHost.
 func (g *Gateway) findRule(host, number string) (*rule, *failure) {
 	var granted []string
 	for i := range g.rules {

@@ -309,8 +309,6 @@ func TestForward(t *testing.T) {
 	}
 }
 
-// TestUpstreamProxy: connections go through a configured upstream proxy, and names that resolve to private addresses
-// are refused.
 // TestAnswerBeforeBody answers a request while the client still sends it.
 func TestAnswerBeforeBody(t *testing.T) {
 	t.Parallel()
@@ -346,6 +344,8 @@ func TestAnswerBeforeBody(t *testing.T) {
 	}
 }
 
+// TestUpstreamProxy: connections go through a configured upstream proxy, and names that resolve to private addresses
+// are refused.
 func TestUpstreamProxy(t *testing.T) {
 	t.Parallel()
 	var asked atomic.Value

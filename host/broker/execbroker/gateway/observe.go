@@ -15,7 +15,7 @@ import (
 type Observation struct {
 	// Rule is the grant that applied, as the operator wrote it; empty if none did.
 	Rule string
-	// Outcome is one of Outcomes.
+	// Outcome is one of the Outcome constants.
 	Outcome string
 	// Duration is the time from accept to close.
 	Duration time.Duration
