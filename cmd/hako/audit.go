@@ -50,11 +50,11 @@ func (f *auditFilter) parseTimes(now time.Time) (err error) {
 }
 
 // selected calls do with the log and the query of a command.
-func (a *app) selected(cmd *cobra.Command, f *auditFilter, do func(audit.Place, *audit.Query) error) error {
+func (a *app) selected(cmd *cobra.Command, f *auditFilter, do func(audit.Reader, *audit.Query) error) error {
 	if err := f.parseTimes(time.Now()); err != nil {
 		return usageError(cmd, err)
 	}
-	return a.withAudit(cmd, f.dir, func(place audit.Place) error { return do(place, &f.Query) })
+	return a.withAudit(cmd, f.dir, func(place audit.Reader) error { return do(place, &f.Query) })
 }
 
 func (a *app) auditExportCommand() *cobra.Command {
@@ -67,7 +67,7 @@ func (a *app) auditExportCommand() *cobra.Command {
 SIEM as OCSF 1.3, class API Activity, or as CEF. It may run while hako serves.`,
 		Args: arguments(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.selected(cmd, &filter, func(place audit.Place, q *audit.Query) error {
+			return a.selected(cmd, &filter, func(place audit.Reader, q *audit.Query) error {
 				q.OwnNotes = true
 				for entry, err := range place.Read(cmd.Context(), q) {
 					if err == nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // withAudit calls do with the log in dir as given on the command line, or that of the configuration. There must be one.
-func (a *app) withAudit(cmd *cobra.Command, dir string, do func(audit.Place) error) error {
+func (a *app) withAudit(cmd *cobra.Command, dir string, do func(audit.Reader) error) error {
 	if dir == "" {
 		c, err := a.config(cmd)
 		if err != nil {
@@ -27,7 +27,7 @@ func (a *app) withAudit(cmd *cobra.Command, dir string, do func(audit.Place) err
 }
 
 // existing calls do with a log if there is one.
-func existing(ctx context.Context, place audit.Place, do func(audit.Place) error) error {
+func existing(ctx context.Context, place audit.Reader, do func(audit.Reader) error) error {
 	found, err := place.Exists(ctx)
 	if err == nil && !found {
 		err = fmt.Errorf("there is no audit log in %s: hako serve and hako call create one, "+

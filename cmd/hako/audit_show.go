@@ -25,7 +25,7 @@ records about itself is left out.`,
 			if count < 0 {
 				return usageError(cmd, fmt.Errorf("-n %d is negative: use 0 or more", count))
 			}
-			return a.showRecords(cmd, &filter, func(place audit.Place, q *audit.Query) iter.Seq2[*audit.Entry, error] {
+			return a.showRecords(cmd, &filter, func(place audit.Reader, q *audit.Query) iter.Seq2[*audit.Entry, error] {
 				return audit.Tail(cmd.Context(), place, q, count, follow)
 			})
 		},
@@ -61,15 +61,15 @@ left out, unless --type names it ("log/checkpoint").`,
 
 // showAll shows the records that match, oldest first.
 func (a *app) showAll(cmd *cobra.Command, filter *auditFilter) error {
-	return a.showRecords(cmd, filter, func(place audit.Place, q *audit.Query) iter.Seq2[*audit.Entry, error] {
+	return a.showRecords(cmd, filter, func(place audit.Reader, q *audit.Query) iter.Seq2[*audit.Entry, error] {
 		return place.Read(cmd.Context(), q)
 	})
 }
 
 // showRecords shows those of the records that match which read returns.
 func (a *app) showRecords(cmd *cobra.Command, filter *auditFilter,
-	read func(audit.Place, *audit.Query) iter.Seq2[*audit.Entry, error]) error {
-	return a.selected(cmd, filter, func(place audit.Place, q *audit.Query) error {
+	read func(audit.Reader, *audit.Query) iter.Seq2[*audit.Entry, error]) error {
+	return a.selected(cmd, filter, func(place audit.Reader, q *audit.Query) error {
 		q.OwnNotes = q.Type != ""
 		show := a.shower(filter)
 		for entry, err := range read(place, q) {

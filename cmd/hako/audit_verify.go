@@ -31,7 +31,7 @@ Exit codes: 0 nothing was found, 1 the log was changed, 2 it cannot be read.`,
 			if err != nil {
 				return usageError(cmd, err)
 			}
-			return a.withAudit(cmd, strings.Join(args, ""), func(place audit.Place) error {
+			return a.withAudit(cmd, strings.Join(args, ""), func(place audit.Reader) error {
 				found, err := place.Verify(cmd.Context(), expectation)
 				if err != nil {
 					return err

@@ -44,7 +44,7 @@ Exit codes: 0 no decision would change, 1 some would or cannot be decided again,
 					report.Problems(a.stdout, path, "error", v.config.Locale, err)
 					return &exitError{code: exitUsage}
 				}
-				return a.withAudit(cmd, "", func(log audit.Place) error {
+				return a.withAudit(cmd, "", func(log audit.Reader) error {
 					result, err := policytry.Run(cmd.Context(), log, from, next, now, inspect.Hints(v.host))
 					if err != nil {
 						return err

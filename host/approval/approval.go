@@ -86,15 +86,15 @@ func New(ctx context.Context, s *store.Store, options *Options) (*Queue, error) 
 			return p.Operator || p.Tenant == q.Caller.Tenant && p.User == q.Caller.User
 		}
 	}
-	d.Set(d.options.Timeout, d.options.Operators)
+	d.SetDefaults(d.options.Timeout, d.options.Operators)
 	if d.options.Now == nil {
 		d.options.Now = s.Time
 	}
 	return d, nil
 }
 
-// Set changes Timeout and Operators for later questions.
-func (d *Queue) Set(timeout time.Duration, operators bool) {
+// SetDefaults changes Timeout and Operators for later questions.
+func (d *Queue) SetDefaults(timeout time.Duration, operators bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.options.Timeout, d.options.Operators = cmp.Or(timeout, 5*time.Minute), operators
@@ -234,12 +234,12 @@ func (d *Queue) waitForAnswer(ctx context.Context, q *Question, prompter Prompte
 		prompter.Waiting(q.ID)
 	}
 	asking, stop := context.WithTimeout(ctx, q.Expires.Sub(q.Asked))
-	here := make(chan error, 1)
+	callerAnswered := make(chan error, 1)
 	if prompter.Ask != nil && self {
 		asked := make(chan struct{})
 		go func() {
 			defer close(asked)
-			here <- d.askCaller(asking, q, prompter)
+			callerAnswered <- d.askCaller(asking, q, prompter)
 		}()
 		defer func() { <-asked }()
 	}
@@ -257,7 +257,7 @@ func (d *Queue) waitForAnswer(ctx context.Context, q *Question, prompter Prompte
 		case <-ticker.C:
 		case <-asking.Done():
 			return d.expire(ctx, q)
-		case err := <-here:
+		case err := <-callerAnswered:
 			if err := d.withdrawUnanswerable(asking, q, err); err != nil {
 				return "", err
 			}

@@ -41,7 +41,7 @@ func TestVerifyWhileRecordsExpire(t *testing.T) {
 	add()
 	now = now.Add(2 * time.Hour)
 	add()
-	table := In(s, key)
+	table := NewTable(s, key)
 	table.between = sync.OnceFunc(func() {
 		if err := l.Expire(t.Context()); err != nil {
 			t.Error(err)

@@ -156,7 +156,7 @@ func (f *files) fits(head head) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		_, err = before.tail() // to learn its size
+		_, err = before.chainEnd() // to learn its size
 		found, fits := false, false
 		if err == nil {
 			found, fits, err = before.fits(head)
@@ -184,7 +184,7 @@ func (s *segment) fits(head head) (found, fits bool, err error) {
 
 // end returns the end of the chain. A segment without records continues the previous one.
 func (f *files) end() (chain, error) {
-	c, err := f.segment.tail()
+	c, err := f.segment.chainEnd()
 	if err != nil || c.seq > 0 || f.segment.number == 1 {
 		return c, err
 	}
@@ -192,7 +192,7 @@ func (f *files) end() (chain, error) {
 	if err != nil {
 		return chain{}, err
 	}
-	c, err = before.tail()
+	c, err = before.chainEnd()
 	return c, errors.Join(err, before.file.Close())
 }
 

@@ -75,7 +75,7 @@ func (f *files) remove(name string) error {
 	if err != nil {
 		return err
 	}
-	last, err := old.tail()
+	last, err := old.chainEnd()
 	if err := errors.Join(err, old.close()); err != nil {
 		return err
 	}

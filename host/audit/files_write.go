@@ -24,10 +24,10 @@ func (f *files) add(ctx context.Context, body []byte) (seq uint64, err error) {
 		return 0, ErrClosed
 	}
 	defer func() { f.failed = err != nil }()
-	if err := f.enter(ctx); err != nil {
+	if err := f.acquireLock(ctx); err != nil {
 		return 0, err
 	}
-	defer f.leave()
+	defer f.releaseLock()
 	if err := f.write(body); err != nil {
 		return 0, err
 	}
@@ -59,8 +59,8 @@ func (f *files) ready() error {
 	return err
 }
 
-// enter takes the lock of all processes and reads what others have written.
-func (f *files) enter(ctx context.Context) error {
+// acquireLock takes the lock of all processes and reads what others have written.
+func (f *files) acquireLock(ctx context.Context) error {
 	if ok, err := f.flock.TryLock(); errors.Is(err, fs.ErrNotExist) {
 		return gone(err)
 	} else if err != nil {
@@ -71,13 +71,13 @@ func (f *files) enter(ctx context.Context) error {
 		}
 	}
 	if err := f.catchUp(); err != nil {
-		f.leave()
+		f.releaseLock()
 		return err
 	}
 	return nil
 }
 
-func (f *files) leave() { f.options.warn(f.flock.Unlock(), "unlock the audit log") }
+func (f *files) releaseLock() { f.options.warn(f.flock.Unlock(), "unlock the audit log") }
 
 // catchUp reads the records of other processes and repairs an unfinished one.
 func (f *files) catchUp() error {
@@ -93,7 +93,7 @@ func (f *files) catchUp() error {
 			return err
 		}
 		before := f.chain.seq
-		if f.chain, err = f.segment.tail(); err != nil {
+		if f.chain, err = f.segment.chainEnd(); err != nil {
 			return err
 		}
 		f.unsigned += int(f.chain.seq - before)
@@ -182,10 +182,10 @@ const lockTime = 3 * time.Second
 func (f *files) locked(do func() error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), lockTime)
 	defer cancel()
-	if err := f.enter(ctx); err != nil {
+	if err := f.acquireLock(ctx); err != nil {
 		return err
 	}
-	defer f.leave()
+	defer f.releaseLock()
 	return do()
 }
 

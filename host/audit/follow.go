@@ -15,7 +15,7 @@ import (
 // followPoll is the interval at which Follow looks for new records.
 const followPoll = 250 * time.Millisecond
 
-// Follow implements Place.
+// Follow implements Reader.
 func (d Dir) Follow(ctx context.Context, query *Query, after uint64) iter.Seq2[*Entry, error] {
 	dir := string(d)
 	wanted := *query

@@ -42,7 +42,7 @@ func TestHostileStore(t *testing.T) {
 			if report := verifyTable(t, s); report.OK() {
 				t.Error("it is not found")
 			}
-			for _, err := range audit.In(s, key).Read(t.Context(), &audit.Query{}) {
+			for _, err := range audit.NewTable(s, key).Read(t.Context(), &audit.Query{}) {
 				if err != nil {
 					break
 				}
@@ -103,7 +103,7 @@ func TestHostileStore(t *testing.T) {
 			if err != nil {
 				return // no record, no answer
 			}
-			report, err := audit.In(s, key).Verify(t.Context(), nil)
+			report, err := audit.NewTable(s, key).Verify(t.Context(), nil)
 			if err == nil && report.OK() {
 				t.Errorf("%+v", report)
 			}

@@ -64,7 +64,7 @@ func (e *Event) has(id string) bool {
 	return id == e.Call || id == e.HTTPRequestID || id == e.TraceID || e.Approval != nil && id == e.Approval.ID
 }
 
-// Read implements Place.
+// Read implements Reader.
 func (d Dir) Read(ctx context.Context, query *Query) iter.Seq2[*Entry, error] {
 	dir := string(d)
 	return func(yield func(*Entry, error) bool) {
@@ -138,7 +138,7 @@ func (r *lineReader) next() (*Entry, error) {
 	return entry, nil
 }
 
-// Last implements Place.
+// Last implements Reader.
 func (d Dir) Last(ctx context.Context, query *Query, n int) ([]*Entry, error) {
 	dir := string(d)
 	names, err := segments(dir)

@@ -14,15 +14,15 @@ import (
 // TestLastBefore pages through a log from its end, over segments, until nothing is left.
 func TestLastBefore(t *testing.T) {
 	t.Parallel()
-	places := map[string]func(*testing.T) (audit.Options, audit.Place){
-		"files": func(t *testing.T) (audit.Options, audit.Place) {
+	places := map[string]func(*testing.T) (audit.Options, audit.Reader){
+		"files": func(t *testing.T) (audit.Options, audit.Reader) {
 			dir := t.TempDir()
 			return audit.Options{Dir: dir, SegmentBytes: 4000}, audit.Dir(dir)
 		},
-		"PostgreSQL": func(t *testing.T) (audit.Options, audit.Place) {
+		"PostgreSQL": func(t *testing.T) (audit.Options, audit.Reader) {
 			s := storetest.Open(t, postgrestest.Start(t))
 			const key = "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
-			return audit.Options{Store: s, Key: key}, audit.In(s, key)
+			return audit.Options{Store: s, Key: key}, audit.NewTable(s, key)
 		},
 	}
 	for name, make := range places {

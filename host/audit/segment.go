@@ -144,8 +144,8 @@ func (s *segment) backward() iter.Seq2[[]byte, error] {
 	}
 }
 
-// tail returns the end of the chain in the file, whose last line is whole. For an empty file it is the zero chain.
-func (s *segment) tail() (chain, error) {
+// chainEnd returns the end of the chain in the file, whose last line is whole. For an empty file it is the zero chain.
+func (s *segment) chainEnd() (chain, error) {
 	if s.size == 0 {
 		end, err := s.file.Seek(0, io.SeekEnd)
 		if err != nil || end == 0 {

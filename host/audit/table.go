@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// steps are the migrations of the tables. Released ones must not change. There is one head, with the id 1; unsigned is
-// the number of records since the last checkpoint.
-var steps = []string{
+// migrations create the tables. Released ones must not change. There is one head, with the id 1; unsigned is the number
+// of records since the last checkpoint.
+var migrations = []string{
 	`CREATE TABLE audit_record (seq BIGINT PRIMARY KEY, time BIGINT NOT NULL, line BYTEA NOT NULL);
 	CREATE INDEX audit_record_time ON audit_record (time);
 	CREATE TABLE audit_head (id BIGINT PRIMARY KEY, public TEXT NOT NULL, seq BIGINT NOT NULL, hash TEXT NOT NULL, mac TEXT NOT NULL, unsigned BIGINT NOT NULL)`,
@@ -76,7 +76,7 @@ func (t *table) open(ctx context.Context) (err error) {
 	if t.key, err = parseKey(t.options.Key); err != nil {
 		return err
 	}
-	if err := t.options.Store.Migrate(ctx, "audit", steps...); err != nil {
+	if err := t.options.Store.Migrate(ctx, "audit", migrations...); err != nil {
 		return err
 	}
 	return t.write(ctx, nil) // records deviations

@@ -43,7 +43,7 @@ func (t *table) end(ctx context.Context, tx *sql.Tx) (*end, error) {
 	if h.Seq == last && !h.forged && (seen.seq < h.Seq || seen.seq == h.Seq && seen.hash == h.Hash) {
 		return e, nil
 	}
-	if e.chain, err = tail(ctx, tx); err != nil {
+	if e.chain, err = chainEnd(ctx, tx); err != nil {
 		return nil, err
 	}
 	if seen.seq > h.Seq {
@@ -78,8 +78,8 @@ func (e *end) read(ctx context.Context, tx *sql.Tx) (h head, last uint64, err er
 	return h, last, nil
 }
 
-// tail returns the end of the chain according to the records.
-func tail(ctx context.Context, tx *sql.Tx) (chain, error) {
+// chainEnd returns the end of the chain according to the records.
+func chainEnd(ctx context.Context, tx *sql.Tx) (chain, error) {
 	var c chain
 	var line []byte
 	err := tx.QueryRowContext(ctx, "SELECT seq, line FROM audit_record ORDER BY seq DESC LIMIT 1").Scan(&c.seq, &line)

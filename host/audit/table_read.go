@@ -26,18 +26,18 @@ type Table struct {
 	between func()
 }
 
-var _ Place = (*Table)(nil)
+var _ Reader = (*Table)(nil)
 
-// In returns the log in a store that replicas share. key is Options.Key. Without it, Verify cannot detect that the end
-// was cut off.
-func In(s *store.Store, key string) *Table { return &Table{store: s, key: key} }
+// NewTable returns the log in a store that replicas share. key is Options.Key. Without it, Verify cannot detect that
+// the end was cut off.
+func NewTable(s *store.Store, key string) *Table { return &Table{store: s, key: key} }
 
 // String returns the database's name.
 func (t *Table) String() string { return t.store.Where() }
 
 // Exists reports whether there is a log.
 func (t *Table) Exists(ctx context.Context) (bool, error) {
-	if err := t.store.Migrate(ctx, "audit", steps...); err != nil {
+	if err := t.store.Migrate(ctx, "audit", migrations...); err != nil {
 		return false, err
 	}
 	rows, err := t.page(ctx, 0, math.MaxInt64, new(Query), false, 1)
@@ -79,7 +79,7 @@ func scanRow(rows *sql.Rows) (r row, err error) {
 	return r, err
 }
 
-// Read implements Place.
+// Read implements Reader.
 func (t *Table) Read(ctx context.Context, query *Query) iter.Seq2[*Entry, error] {
 	return func(yield func(*Entry, error) bool) { t.read(ctx, query, yield) }
 }
@@ -118,7 +118,7 @@ func exclusiveEnd(q *Query) int64 {
 	return int64(min(q.Before, math.MaxInt64))
 }
 
-// Last implements Place.
+// Last implements Reader.
 func (t *Table) Last(ctx context.Context, query *Query, n int) ([]*Entry, error) {
 	var last []*Entry
 	end := exclusiveEnd(query)
@@ -145,7 +145,7 @@ func (t *Table) Last(ctx context.Context, query *Query, n int) ([]*Entry, error)
 	return last, nil
 }
 
-// Follow implements Place.
+// Follow implements Reader.
 func (t *Table) Follow(ctx context.Context, query *Query, after uint64) iter.Seq2[*Entry, error] {
 	wanted := *query
 	wanted.After = max(wanted.After, after)
@@ -165,8 +165,8 @@ func (t *Table) Follow(ctx context.Context, query *Query, after uint64) iter.Seq
 	}
 }
 
-// Verify implements Place. It reads the head first, so that records written meanwhile come after it. It starts again if
-// expired records were removed meanwhile.
+// Verify implements Reader. It reads the head first, so that records written meanwhile come after it. It starts again
+// if expired records were removed meanwhile.
 func (t *Table) Verify(ctx context.Context, expect *Expectation) (*Report, error) {
 	for {
 		report, err := t.verify(ctx, expect)

@@ -33,7 +33,7 @@ func change(t *testing.T, s *store.Store, statement string, args ...any) {
 
 func verifyTable(t *testing.T, s *store.Store) *audit.Report {
 	t.Helper()
-	report, err := audit.In(s, key).Verify(t.Context(), nil)
+	report, err := audit.NewTable(s, key).Verify(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestReplicasWriteOneLog(t *testing.T) {
 		t.Errorf("%+v", report)
 	}
 	seen := map[string]bool{}
-	place := audit.In(s, "")
+	place := audit.NewTable(s, "")
 	for entry, err := range place.Read(t.Context(), &audit.Query{Type: audit.TypeCall}) {
 		if err != nil {
 			t.Fatal(err)
@@ -100,7 +100,7 @@ func TestFollowTable(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	n := 0
-	for entry, err := range audit.In(s, "").Follow(ctx, &audit.Query{}, 1) {
+	for entry, err := range audit.NewTable(s, "").Follow(ctx, &audit.Query{}, 1) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +195,7 @@ func TestTableExpires(t *testing.T) {
 	if !report.OK() || report.First != 4 {
 		t.Errorf("%+v", report)
 	}
-	if last, err := audit.In(s, "").Last(t.Context(), &audit.Query{Type: audit.TypeRemoved, OwnNotes: true}, 1); err != nil || len(last) != 1 || last[0].Removed.Seq != 3 {
+	if last, err := audit.NewTable(s, "").Last(t.Context(), &audit.Query{Type: audit.TypeRemoved, OwnNotes: true}, 1); err != nil || len(last) != 1 || last[0].Removed.Seq != 3 {
 		t.Errorf("%v, %v", last, err)
 	}
 }
@@ -240,7 +240,7 @@ func TestTableExpiresInParts(t *testing.T) {
 	if err := l.Expire(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	removed, err := audit.In(s, "").Last(t.Context(), &audit.Query{Type: audit.TypeRemoved, OwnNotes: true}, 10)
+	removed, err := audit.NewTable(s, "").Last(t.Context(), &audit.Query{Type: audit.TypeRemoved, OwnNotes: true}, 10)
 	if err != nil || len(removed) != 2 {
 		t.Errorf("removed in %d parts, %v", len(removed), err)
 	}
@@ -258,7 +258,7 @@ func TestTableGoesByTheClockOfTheStore(t *testing.T) {
 	if err := l.Append(t.Context(), &audit.Event{Time: began, Type: audit.TypeCall}); err != nil {
 		t.Fatal(err)
 	}
-	last, err := audit.In(s, "").Last(t.Context(), &audit.Query{Type: audit.TypeCall}, 1)
+	last, err := audit.NewTable(s, "").Last(t.Context(), &audit.Query{Type: audit.TypeCall}, 1)
 	if err != nil || len(last) != 1 || last[0].Time.Sub(began.Add(-time.Hour)).Abs() > 30*time.Minute {
 		t.Errorf("%v, %v", last, err)
 	}
@@ -314,7 +314,7 @@ func TestTableGivenUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if last, err := audit.In(s, "").Last(t.Context(), &audit.Query{}, 10); err != nil || len(last) != 1 {
+	if last, err := audit.NewTable(s, "").Last(t.Context(), &audit.Query{}, 10); err != nil || len(last) != 1 {
 		text, _ := json.Marshal(last)
 		t.Errorf("%s, %v", text, err)
 	}

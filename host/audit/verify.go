@@ -65,7 +65,7 @@ type verifier struct {
 	name     string // the segment or table, and the line in it
 	lines    int
 	chain    chain
-	at       place // the position of the chain's last record
+	at       position // the position of the chain's last record
 	unsigned int
 	// missing is the end of the chain before the first record. attested reports whether a record explains why earlier
 	// records are gone.
@@ -84,18 +84,18 @@ func newVerifier(expect *Expectation) *verifier {
 }
 
 func (v *verifier) problem(format string, args ...any) {
-	v.problemAt(place{v.name, v.lines}, format, args...)
+	v.problemAt(position{v.name, v.lines}, format, args...)
 }
 
-func (v *verifier) problemAt(at place, format string, args ...any) {
+func (v *verifier) problemAt(at position, format string, args ...any) {
 	if len(v.report.Problems) < maxProblems {
 		v.report.Problems = append(v.report.Problems, Problem{at.segment, at.line, v.chain.seq,
 			fmt.Sprintf(format, args...)})
 	}
 }
 
-// place is a line of the log.
-type place struct {
+// position is a line of the log.
+type position struct {
 	segment string
 	line    int
 }
@@ -117,7 +117,7 @@ func (v *verifier) line(line []byte) {
 	}
 	v.report.Records++
 	v.chain = chain{seq: seq, hash: hashOf(line)}
-	v.at = place{v.name, v.lines}
+	v.at = position{v.name, v.lines}
 	v.content(line, prev)
 	v.compare()
 }

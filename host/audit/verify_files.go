@@ -20,7 +20,7 @@ func (d Dir) Exists(context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// Verify implements Place.
+// Verify implements Reader.
 func (d Dir) Verify(_ context.Context, expect *Expectation) (*Report, error) {
 	v := &filesVerifier{verifier: newVerifier(expect), dir: string(d)}
 	if err := v.prepare(); err != nil {

@@ -28,7 +28,7 @@ func TestProviderErrors(t *testing.T) {
 		for i, locale := range []string{"en-US", "ja"} {
 			t.Run(string(kind)+" "+locale, func(t *testing.T) {
 				t.Parallel()
-				cause := &llm.Error{Kind: kind, Provider: "p", Text: "details",
+				cause := &llm.Error{Kind: kind, Name: "p", Text: "details",
 					Err: fmt.Errorf("sent: %w", context.DeadlineExceeded)}
 				var records []chat.Record
 				b := setup(t, &model{steps: []step{fails(cause)}}, nil, nil, func(o *chat.Options) {

@@ -84,7 +84,7 @@ func tokenOf(role console.Role) bearer.Token {
 // journal is the audit log, which may fail.
 type journal struct {
 	*audit.Log
-	audit.Place
+	audit.Reader
 	fail error
 }
 

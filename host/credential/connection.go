@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// earliest is the time before its expiry at which an access token is renewed. The old one still works then, which
+	// renewBefore is the time before its expiry at which an access token is renewed. The old one still works then, which
 	// freee requires. Tokens with a lifetime below an hour are renewed after three quarters of it.
-	earliest = 15 * time.Minute
+	renewBefore = 15 * time.Minute
 	// pause is the minimum time between two renewals, and the minimum age of a refused token for which a renewal is
 	// attempted.
 	pause = 30 * time.Second
@@ -96,7 +96,7 @@ func (r *record) due(now time.Time) bool {
 	if r.Expires.IsZero() {
 		return false
 	}
-	early := min(earliest, r.Expires.Sub(r.Issued)/4)
+	early := min(renewBefore, r.Expires.Sub(r.Issued)/4)
 	return !now.Before(r.Expires.Add(-early))
 }
 

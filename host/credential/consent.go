@@ -123,10 +123,10 @@ func (c *Consent) Exchange(ctx context.Context, pasted string) (*Status, error) 
 	if code == "" {
 		return nil, errors.New("the pasted text contains no code")
 	}
-	return c.exchange(ctx, code)
+	return c.redeemCode(ctx, code)
 }
 
-func (c *Consent) exchange(ctx context.Context, code string) (*Status, error) {
+func (c *Consent) redeemCode(ctx context.Context, code string) (*Status, error) {
 	form, err := c.connection.client(ctx, c.party)
 	if err != nil {
 		return nil, err

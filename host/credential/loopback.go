@@ -43,7 +43,7 @@ func (b *Broker) Connect(ctx context.Context, tenant, name string, open func(url
 		if answer.err != nil {
 			return nil, answer.err
 		}
-		return consent.exchange(ctx, answer.code)
+		return consent.redeemCode(ctx, answer.code)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

@@ -50,7 +50,7 @@ func (c *connection) attempt(seen *record) (*record, error) {
 	if err != nil {
 		return nil, c.storeError(context.Background(), err)
 	}
-	r, err := c.exchange(seen, release)
+	r, err := c.refreshTokens(seen, release)
 	if err != nil {
 		b.logger.Warn("a credential could not be renewed", "credential", c.id.name, "tenant", c.id.tenant, "err", err)
 		c.mu.Lock()
@@ -69,11 +69,11 @@ func (c *connection) lock(ctx context.Context) (func(), error) {
 	return release, err
 }
 
-// exchange exchanges the refresh token for a new pair of tokens. The order of its steps prevents the loss of a
+// refreshTokens exchanges the refresh token for a new pair of tokens. The order of its steps prevents the loss of a
 // connection: it first stores that a renewal starts, which fails without a loss if the disk is full; then it sends the
 // request once; then it stores the new pair before anyone uses it. It releases the lock, if necessary not before the
 // pair is stored.
-func (c *connection) exchange(seen *record, release func()) (*record, error) {
+func (c *connection) refreshTokens(seen *record, release func()) (*record, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), exchangeTime)
 	defer cancel()
 	defer func() { release() }()
@@ -89,7 +89,7 @@ func (c *connection) exchange(seen *record, release func()) (*record, error) {
 	if err := c.broker.vault.put(ctx, c.id, &next); err != nil {
 		return nil, c.storeError(ctx, err)
 	}
-	reply, err := c.refresh(ctx, r)
+	reply, err := c.requestTokens(ctx, r)
 	c.broker.observe(c.id, err)
 	outcome, failure := c.outcomeOf(r, reply, err)
 	if err := c.broker.vault.put(ctx, c.id, outcome); err != nil {
@@ -137,8 +137,8 @@ func (c *connection) ended(r *record) error {
 		"connect %s", c.id, c.id.arguments())
 }
 
-// refresh requests a new pair of tokens (RFC 6749, section 6).
-func (c *connection) refresh(ctx context.Context, r *record) (*tokenReply, error) {
+// requestTokens requests a new pair of tokens (RFC 6749, section 6).
+func (c *connection) requestTokens(ctx context.Context, r *record) (*tokenReply, error) {
 	p := c.partyOf(r)
 	form, err := c.client(ctx, p)
 	if err != nil {

@@ -90,7 +90,6 @@ func (b *Broker) hasConnections() bool {
 func (b *Broker) statusOf(ctx context.Context, i id) Status {
 	status := Status{State: Unusable, Remedy: "it is no longer configured: hako connect remove " + i.arguments()}
 	if spec, ok := b.spec(i); ok {
-		status.Provider = spec.Provider
 		if s, err := b.slot(i); err == nil {
 			status = s.status(ctx)
 		}

@@ -34,21 +34,21 @@ type Content struct {
 }
 
 // Changed returns the names of the plugins whose consents differ between before, which may be nil, and s.
-func (s *Content) Changed(before *Content) []string {
+func (c *Content) Changed(before *Content) []string {
 	switch {
-	case s == before:
+	case c == before:
 		return nil
 	case before == nil:
 		before = new(Content)
 	}
 	var names []string
-	for name, now := range s.consents {
+	for name, now := range c.consents {
 		if old, ok := before.consents[name]; !ok || !reflect.DeepEqual(old, now) {
 			names = append(names, name)
 		}
 	}
 	for name := range before.consents {
-		if _, ok := s.consents[name]; !ok {
+		if _, ok := c.consents[name]; !ok {
 			names = append(names, name)
 		}
 	}

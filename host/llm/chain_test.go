@@ -57,7 +57,7 @@ func TestFailover(t *testing.T) {
 			if test.next != slices.Equal(next, []string{"second"}) {
 				t.Errorf("%s: retries with %q", test.kind, next)
 			}
-			if test.next != (err == nil) || test.next && (response.Provider != "second" || response.Text != "second") {
+			if test.next != (err == nil) || test.next && (response.Name != "second" || response.Text != "second") {
 				t.Errorf("%s: %+v %v", test.kind, response, err)
 			}
 			if warned := strings.Contains(w.log.String(), "failing over to the next model"); warned != test.next {

@@ -157,7 +157,7 @@ func TestText(t *testing.T) {
 		if len(deltas) < 3 || streamed(deltas) != response.Text {
 			t.Errorf("streamed %v", deltas)
 		}
-		if response.Provider != "first" || response.Model != "thinker" || response.Usage.Output == 0 ||
+		if response.Name != "first" || response.Model != "thinker" || response.Usage.Output == 0 ||
 			response.Usage.Input == 0 {
 			t.Errorf("%+v", response)
 		}
@@ -535,7 +535,7 @@ func TestErrors(t *testing.T) {
 				w := newWorld(t, provider, script.Step{Fail: &script.Failure{Kind: test.kind}})
 				_, deltas, err := w.complete(asks("a secret of the conversation"))
 				var e *Error
-				if !errors.As(err, &e) || !errors.Is(err, test.want) || e.Provider != "first" || e.Status < 400 ||
+				if !errors.As(err, &e) || !errors.Is(err, test.want) || e.Name != "first" || e.Status < 400 ||
 					len(deltas) > 0 {
 					t.Fatalf("%s: %+v", test.kind, err)
 				}

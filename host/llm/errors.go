@@ -36,8 +36,8 @@ func (k Kind) Error() string { return "llm: " + string(k) }
 // Error explains why a model gave no response.
 type Error struct {
 	Kind Kind
-	// Provider is Spec.Name.
-	Provider string
+	// Name is Spec.Name.
+	Name string
 	// Status is the HTTP status, or 0 if there was none or the error came within a successful response.
 	Status int
 	// RetryAfter is the wait that the provider asks for, or 0.
@@ -53,7 +53,7 @@ type Error struct {
 	parameter string
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("model %s: %s", e.Provider, e.Text) }
+func (e *Error) Error() string { return fmt.Sprintf("model %s: %s", e.Name, e.Text) }
 
 // Unwrap returns the Kind and the cause.
 func (e *Error) Unwrap() []error {

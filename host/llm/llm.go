@@ -33,9 +33,9 @@ type Options struct {
 
 // Completion summarizes one model's attempt to complete a request, retries included.
 type Completion struct {
-	// Provider is Spec.Name, Model is Spec.Model.
-	Provider, Model string
-	Duration        time.Duration
+	// Name is Spec.Name, Model is Spec.Model.
+	Name, Model string
+	Duration    time.Duration
 	// FirstText is the time to the first part of the response, or 0 if none arrived.
 	FirstText time.Duration
 	// Attempts counts the HTTP requests sent.

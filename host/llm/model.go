@@ -84,18 +84,18 @@ func (m *model) complete(ctx context.Context, r *Request, stream func(Delta)) (r
 	ctx, span := trace.Start(ctx, trace.Chat, trace.Client)
 	defer span.End()
 	response, err = a.run(ctx)
-	a.completion.Provider, a.completion.Model, a.completion.Duration = m.spec.Name, m.spec.Model, time.Since(a.begin)
+	a.completion.Name, a.completion.Model, a.completion.Duration = m.spec.Name, m.spec.Model, time.Since(a.begin)
 	a.completion.Outcome, a.completion.TraceID = Completed, trace.ID(ctx)
 	var e *Error
 	switch {
 	case err == nil:
-		response.Provider, response.Model = m.spec.Name, cmp.Or(response.Model, m.spec.Model)
+		response.Name, response.Model = m.spec.Name, cmp.Or(response.Model, m.spec.Model)
 		response.Usage = response.Usage.bounded()
 		response.Cost = m.spec.Prices.Cost(response.Usage)
 		response.endCalls()
 		a.completion.Usage, a.completion.Cost = response.Usage, response.Cost
 	case errors.As(err, &e):
-		e.Provider = m.spec.Name
+		e.Name = m.spec.Name
 		a.completion.Outcome = string(e.Kind)
 	default:
 		a.completion.Outcome = Canceled

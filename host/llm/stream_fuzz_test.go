@@ -135,7 +135,7 @@ func readStream(t *testing.T, provider string, stream []byte) {
 	switch {
 	case err != nil && (!errors.As(err, &e) || texts[e.Kind] == ""):
 		t.Errorf("%s: error %v", provider, err)
-	case err == nil && (response.Stop == "" || response.Provider != "m" || response.Usage != response.Usage.bounded()):
+	case err == nil && (response.Stop == "" || response.Name != "m" || response.Usage != response.Usage.bounded()):
 		t.Errorf("%s: %+v", provider, response)
 	}
 	if err != nil {

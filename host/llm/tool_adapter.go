@@ -65,36 +65,36 @@ func (w *toolAdapter) adaptFor(tools []Tool, defers bool) *toolset {
 }
 
 // adaptAll returns the adapted tools. Tools that cannot be adapted are omitted, with a warning the first time.
-func (w *toolAdapter) adaptAll(tools []Tool) *toolset {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+func (t *toolAdapter) adaptAll(tools []Tool) *toolset {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	names := make([]string, len(tools))
 	for i, tool := range tools {
 		names[i] = tool.Name
 	}
-	safe := identifiers(names, "_-", w.dialect.name)
-	b := &toolset{tools: make([]sentTool, 0, len(tools)), dialect: w.dialect, sent: map[string]*sentTool{},
+	safe := identifiers(names, "_-", t.dialect.name)
+	b := &toolset{tools: make([]sentTool, 0, len(tools)), dialect: t.dialect, sent: map[string]*sentTool{},
 		original: map[string]*sentTool{}}
 	for _, tool := range tools {
-		a := w.adapt(tool.Schema)
+		a := t.adapt(tool.Schema)
 		switch {
 		case b.original[tool.Name] != nil:
 			continue // a second tool of that name could not be called
 		case a.err != nil:
-			w.warn(tool.Name, a.err.Error())
+			t.warn(tool.Name, a.err.Error())
 			continue
-		case len(w.excluded) > 0 && w.excluded[tool.key()]:
+		case len(t.excluded) > 0 && t.excluded[tool.key()]:
 			continue
 		case b.sent[safe[tool.Name]] != nil:
-			w.warn(tool.Name, "for the provider its name is the same as that of "+b.sent[safe[tool.Name]].Name)
+			t.warn(tool.Name, "for the provider its name is the same as that of "+b.sent[safe[tool.Name]].Name)
 			continue
-		case w.dialect.tools > 0 && len(b.tools) == w.dialect.tools:
-			w.warn(tool.Name, fmt.Sprintf("the provider takes at most %d tools, and there are %d", w.dialect.tools,
+		case t.dialect.tools > 0 && len(b.tools) == t.dialect.tools:
+			t.warn(tool.Name, fmt.Sprintf("the provider takes at most %d tools, and there are %d", t.dialect.tools,
 				len(tools)))
 			continue
 		}
-		if w.dialect.description > 0 {
-			tool.Description = clip.Runes(tool.Description, w.dialect.description)
+		if t.dialect.description > 0 {
+			tool.Description = clip.Runes(tool.Description, t.dialect.description)
 		}
 		b.add(sentTool{tool, safe[tool.Name], a.parameters})
 	}
@@ -102,58 +102,58 @@ func (w *toolAdapter) adaptAll(tools []Tool) *toolset {
 }
 
 // add appends a tool within the capacity of tools, so that pointers to earlier ones stay valid.
-func (b *toolset) add(tool sentTool) {
-	b.tools = append(b.tools, tool)
-	b.deferred = b.deferred || tool.Deferred
-	last := &b.tools[len(b.tools)-1]
-	b.sent[tool.name], b.original[tool.Name] = last, last
+func (t *toolset) add(tool sentTool) {
+	t.tools = append(t.tools, tool)
+	t.deferred = t.deferred || tool.Deferred
+	last := &t.tools[len(t.tools)-1]
+	t.sent[tool.name], t.original[tool.Name] = last, last
 }
 
-func (w *toolAdapter) adapt(schema json.RawMessage) *adaptation {
-	if a := w.adapted[string(schema)]; a != nil {
+func (t *toolAdapter) adapt(schema json.RawMessage) *adaptation {
+	if a := t.adapted[string(schema)]; a != nil {
 		return a
 	}
-	if len(w.adapted) >= maxAdapted {
-		clear(w.adapted)
+	if len(t.adapted) >= maxAdapted {
+		clear(t.adapted)
 	}
-	parameters, err := adapt(schema, w.dialect)
+	parameters, err := adapt(schema, t.dialect)
 	a := &adaptation{parameters, err}
-	w.adapted[string(schema)] = a
+	t.adapted[string(schema)] = a
 	return a
 }
 
 // exclude omits a tool from later requests, because the provider refused its definition.
-func (w *toolAdapter) exclude(tool *sentTool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if len(w.excluded) >= maxAdapted {
-		clear(w.excluded)
+func (t *toolAdapter) exclude(tool *sentTool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.excluded) >= maxAdapted {
+		clear(t.excluded)
 	}
-	w.excluded[tool.key()] = true
-	w.warn(tool.Name, "the provider refused its definition")
+	t.excluded[tool.key()] = true
+	t.warn(tool.Name, "the provider refused its definition")
 }
 
 // warn logs once why a tool is omitted. Callers hold mu.
-func (w *toolAdapter) warn(tool, reason string) {
-	if len(w.warned) >= maxAdapted || w.warned[tool+reason] {
+func (t *toolAdapter) warn(tool, reason string) {
+	if len(t.warned) >= maxAdapted || t.warned[tool+reason] {
 		return
 	}
-	w.warned[tool+reason] = true
-	w.logger.Warn("a tool is not offered to the model", "tool", tool, "reason", reason)
+	t.warned[tool+reason] = true
+	t.logger.Warn("a tool is not offered to the model", "tool", tool, "reason", reason)
 }
 
 // key identifies a definition.
 func (t *Tool) key() string { return identity.Key(t.Name, string(t.Schema)) }
 
 // outgoing returns the name and arguments of a call with the names that are sent.
-func (b *toolset) outgoing(call *Call) (name string, arguments json.RawMessage) {
+func (t *toolset) outgoing(call *Call) (name string, arguments json.RawMessage) {
 	arguments = call.Arguments
 	if len(arguments) == 0 {
 		arguments = json.RawMessage("{}")
 	}
-	tool := b.original[call.Name]
+	tool := t.original[call.Name]
 	if tool == nil { // no longer offered
-		return identifier(call.Name, "_-", b.dialect.name), arguments
+		return identifier(call.Name, "_-", t.dialect.name), arguments
 	}
 	back := make(map[string]string, len(tool.parameters.keys))
 	for safe, key := range tool.parameters.keys {
@@ -163,9 +163,9 @@ func (b *toolset) outgoing(call *Call) (name string, arguments json.RawMessage) 
 }
 
 // incoming returns a model's call with the tool's original names.
-func (b *toolset) incoming(id, name, arguments string) Call {
+func (t *toolset) incoming(id, name, arguments string) Call {
 	call := newCall(id, name, arguments)
-	if tool := b.sent[name]; tool != nil {
+	if tool := t.sent[name]; tool != nil {
 		call.Name = tool.Name
 		call.Arguments = renameMembers(call.Arguments, tool.parameters.keys)
 	}
@@ -173,8 +173,8 @@ func (b *toolset) incoming(id, name, arguments string) Call {
 }
 
 // begun returns the Delta for the start of a call.
-func (b *toolset) begun(id, name string) Delta {
-	if tool := b.sent[name]; tool != nil {
+func (t *toolset) begun(id, name string) Delta {
+	if tool := t.sent[name]; tool != nil {
 		name = tool.Name
 	}
 	return Delta{Call: &Call{ID: id, Name: name}}

@@ -163,9 +163,9 @@ type Response struct {
 	Text  string
 	Calls []Call
 	Stop  Stop
-	// Provider is the Spec.Name of the model that answered. Model is the model name reported by its provider.
-	Provider, Model string
-	Usage           Usage
+	// Name is the Spec.Name of the model that answered. Model is the model name reported by its provider.
+	Name, Model string
+	Usage       Usage
 	// Cost is the price of Usage by Spec.Prices, in their currency.
 	Cost float64
 	// State belongs into the Message made from the response. It may be nil.

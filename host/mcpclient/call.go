@@ -106,7 +106,7 @@ func (s *server) do(ctx context.Context, x *session, o *ongoing) (*abi.Response,
 	var call func(answers mcp.InputResponseMap, state string) (round, error)
 	switch request.Method {
 	case abi.CallTool:
-		name, ok := s.names().tools[request.Name]
+		name, ok := s.currentOffer().tools[request.Name]
 		if !ok {
 			return nil, s.vanished("tool", request.Name)
 		}
@@ -128,7 +128,7 @@ func (s *server) do(ctx context.Context, x *session, o *ongoing) (*abi.Response,
 				return nil, err
 			}
 		}
-		name, ok := s.names().prompts[request.Name]
+		name, ok := s.currentOffer().prompts[request.Name]
 		if !ok {
 			return nil, s.vanished("prompt", request.Name)
 		}
@@ -218,7 +218,7 @@ func (s *server) complete(ctx context.Context, x *session, request *abi.Request,
 		Argument: mcp.CompleteParamsArgument{Name: request.Argument.Name, Value: request.Argument.Value},
 	}
 	if request.Ref.Type == "ref/prompt" {
-		params.Ref.Name = s.names().prompts[request.Ref.Name]
+		params.Ref.Name = s.currentOffer().prompts[request.Ref.Name]
 	} else {
 		params.Ref.URI = strings.TrimPrefix(request.Ref.URI, t.scheme)
 	}

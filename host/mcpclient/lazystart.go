@@ -85,9 +85,9 @@ func (s *server) needed() bool {
 	return waiting || len(s.watches.uris()) > 0
 }
 
-// rest marks the server as idle and waits until it is needed, at least for the delay. err is why its last session
+// waitIdle marks the server as idle and waits until it is needed, at least for the delay. err is why its last session
 // ended, or nil.
-func (s *server) rest(ctx context.Context, err error, delay time.Duration) error {
+func (s *server) waitIdle(ctx context.Context, err error, delay time.Duration) error {
 	s.idle(err)
 	s.attempted()
 	if err := retry.Wait(ctx, delay); err != nil {

@@ -153,7 +153,7 @@ type callOutcome struct {
 type callOutcomeKey struct{}
 
 // note records the status of the response.
-func (f *callOutcome) note(req *http.Request, status int) {
+func (c *callOutcome) note(req *http.Request, status int) {
 	var err error
 	switch {
 	case status == http.StatusNotFound && req.Header.Get("Mcp-Session-Id") != "":
@@ -163,7 +163,7 @@ func (f *callOutcome) note(req *http.Request, status int) {
 	default:
 		return
 	}
-	f.refusal.Store(&err)
+	c.refusal.Store(&err)
 }
 
 // RoundTrip sends a request, and again with another credential if the first one is refused.

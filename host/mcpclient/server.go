@@ -105,7 +105,7 @@ func newServer(spec Spec, options Options, env environment, starts chan struct{}
 		interest: make(chan struct{}, 1), offer: newOffer(&spec, new(listing)),
 	}
 	s.bounds.Store(newBounds(spec.limits(&options)))
-	s.stderr = &lineWriter{line: func(text string) { s.said("stderr", "%s", text) },
+	s.stderr = &lineWriter{line: func(text string) { s.logFromServer("stderr", "%s", text) },
 		pace: rate.NewLimiter(stderrRate, stderrBurst)}
 	s.status = Status{Name: spec.Name, Prefix: spec.prefix(), Transport: spec.transport(), State: Connecting,
 		Since: time.Now()}
@@ -127,8 +127,8 @@ func (s *Spec) limits(options *Options) manifest.Limits {
 
 func (s *server) startTimeout() time.Duration { return cmp.Or(s.spec.StartTimeout, defaultStart) }
 
-// said logs a message of a server, marked as its own and bounded.
-func (s *server) said(where, format string, args ...any) {
+// logFromServer logs a message of a server, marked as its own and bounded.
+func (s *server) logFromServer(where, format string, args ...any) {
 	if s.lines.Allow() {
 		s.logger.Info("an upstream server says", "where", where, "text", oneLineOf(fmt.Sprintf(format, args...)))
 	}
@@ -151,7 +151,7 @@ func (s *server) run(ctx context.Context) {
 	idle := s.rested
 	for ctx.Err() == nil {
 		if idle {
-			if s.rest(ctx, ended, delay) != nil {
+			if s.waitIdle(ctx, ended, delay) != nil {
 				return
 			}
 			if ended != nil {
@@ -176,7 +176,7 @@ func (s *server) run(ctx context.Context) {
 			continue
 		}
 		s.down(err, delay)
-		s.lapse()
+		s.removeAfterOutage()
 		s.attempted()
 		if retry.Wait(ctx, delay) != nil {
 			return
@@ -219,14 +219,14 @@ func (s *server) serve(ctx context.Context, release func()) (connected bool, err
 		s.lost(x)
 		x.close(err)
 	}()
-	s.returned()
+	s.cancelRemoval()
 	if err := s.refresh(x); err != nil {
 		return false, err
 	}
 	s.up(x)
 	s.attempted()
 	release()
-	return true, s.attend(x)
+	return true, s.refreshUntilEnd(x)
 }
 
 // connectAny connects with the version that worked before, or the newest. The SDK falls back to an older version if the
@@ -248,8 +248,8 @@ func (s *server) connectAny(ctx context.Context) (*session, error) {
 	return x, err
 }
 
-// attend refreshes the lists until the session ends.
-func (s *server) attend(x *session) error {
+// refreshUntilEnd refreshes the lists until the session ends.
+func (s *server) refreshUntilEnd(x *session) error {
 	ticker := time.NewTicker(refreshTime)
 	defer ticker.Stop()
 	var unused <-chan time.Time
@@ -423,8 +423,8 @@ func (o *offer) drop(conflict *catalog.ConflictError, prefix string) bool {
 	return true
 }
 
-// lapse removes the server's entries from the catalog after an outage.
-func (s *server) lapse() {
+// removeAfterOutage removes the server's entries from the catalog after an outage.
+func (s *server) removeAfterOutage() {
 	s.offering.Lock()
 	defer s.offering.Unlock()
 	last := s.sessions
@@ -437,8 +437,8 @@ func (s *server) lapse() {
 	})
 }
 
-// returned cancels lapse.
-func (s *server) returned() {
+// cancelRemoval cancels removeAfterOutage.
+func (s *server) cancelRemoval() {
 	s.offering.Lock()
 	defer s.offering.Unlock()
 	s.sessions++
@@ -462,8 +462,8 @@ func (s *server) withdraw() {
 	s.remove()
 }
 
-// names returns the offer, with the server's names.
-func (s *server) names() *offer {
+// currentOffer returns the offer, with the server's names.
+func (s *server) currentOffer() *offer {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.offer

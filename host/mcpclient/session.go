@@ -50,7 +50,7 @@ type session struct {
 	// ctx ends with the session.
 	ctx context.Context
 	end context.CancelCauseFunc
-	// subscribed are the resources with a subscription at the server. Only attend uses it.
+	// subscribed are the resources with a subscription at the server. Only refreshUntilEnd uses it.
 	subscribed map[string]bool
 	// changed signals list_changed. One pending signal stands for all.
 	changed chan struct{}
@@ -176,7 +176,7 @@ func (x *session) client(s *server) *mcp.Client {
 		},
 		//lint:ignore SA1019 servers of versions before 2026-07-28 still log this way
 		LoggingMessageHandler: func(_ context.Context, req *mcp.LoggingMessageRequest) {
-			s.said("log", "%s: %v", req.Params.Level, req.Params.Data)
+			s.logFromServer("log", "%s: %v", req.Params.Level, req.Params.Data)
 		},
 		ProgressNotificationHandler: func(_ context.Context,
 			req *mcp.ProgressNotificationClientRequest) {
@@ -192,7 +192,7 @@ func (x *session) client(s *server) *mcp.Client {
 			case ok && able.Elicitation != nil:
 				return s.requested(ctx, x, asked.Params)
 			case ok, method == "sampling/createMessage", method == "roots/list":
-				s.said("declined", "%s", method)
+				s.logFromServer("declined", "%s", method)
 			}
 			return next(ctx, method, req)
 		}
@@ -374,7 +374,9 @@ func (x *session) expect() (token string, reports <-chan abi.Progress, forget fu
 }
 
 // noise logs what a program writes instead of messages.
-func (s *server) noise(line []byte) { s.said("no message", "%s", line[:min(len(line), maxLogLine)]) }
+func (s *server) noise(line []byte) {
+	s.logFromServer("no message", "%s", line[:min(len(line), maxLogLine)])
+}
 
 // oneLineOf returns text from a server for a log line.
 func oneLineOf(text string) string {

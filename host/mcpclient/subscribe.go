@@ -84,7 +84,7 @@ func (s *server) Subscribe(uri string, updated func()) (stop func()) {
 	return func() { remove(); s.rewatch() }
 }
 
-// rewatch signals attend to update the subscriptions.
+// rewatch signals refreshUntilEnd to update the subscriptions.
 func (s *server) rewatch() {
 	select {
 	case s.interest <- struct{}{}:

@@ -71,7 +71,7 @@ func TestNoAnswer(t *testing.T) {
 		who, asked, answers := late(now)
 		session := frontend.connect(t, g.Server, withSessions, who.options())
 		for timeout := 50 * time.Millisecond; len(asked) == 0; timeout *= 2 { // where the time is over before the form is there, nobody is asked
-			g.approvals.Set(timeout, false)
+			g.approvals.SetDefaults(timeout, false)
 			result := callWith(t, session, "erase", 1)
 			if got := textOf(t, result); !result.IsError || !strings.Contains(got, "nobody agreed to it in time") {
 				t.Errorf("%v, %q", result.IsError, got)

@@ -61,16 +61,16 @@ func (m *Metrics) AnswerRated(f chat.Feedback) {
 
 // ModelAsked counts a request to a model, labelled with its configured name.
 func (m *Metrics) ModelAsked(c llm.Completion) {
-	observe(m.chat.requests.WithLabelValues(c.Provider, c.Outcome), c.Duration, c.TraceID)
-	m.chat.attempts.WithLabelValues(c.Provider).Add(float64(c.Attempts))
+	observe(m.chat.requests.WithLabelValues(c.Name, c.Outcome), c.Duration, c.TraceID)
+	m.chat.attempts.WithLabelValues(c.Name).Add(float64(c.Attempts))
 	if c.FirstText > 0 {
-		m.chat.firstTokens.WithLabelValues(c.Provider).Observe(c.FirstText.Seconds())
+		m.chat.firstTokens.WithLabelValues(c.Name).Observe(c.FirstText.Seconds())
 	}
 	for kind, n := range map[string]int{
 		"input": c.Usage.Input, "output": c.Usage.Output, "cache_read": c.Usage.CacheRead,
 		"cache_write": c.Usage.CacheWrite,
 	} {
-		m.chat.tokens.WithLabelValues(c.Provider, kind).Add(float64(n))
+		m.chat.tokens.WithLabelValues(c.Name, kind).Add(float64(n))
 	}
-	m.chat.cost.WithLabelValues(c.Provider).Add(c.Cost)
+	m.chat.cost.WithLabelValues(c.Name).Add(c.Cost)
 }

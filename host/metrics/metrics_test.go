@@ -103,7 +103,7 @@ func filled(t *testing.T) *metrics.Metrics {
 	m.TurnEnded(chat.Record{Frontend: pipeline.FrontendTerminal, Outcome: chat.OutcomeLimit, Duration: 8 * time.Second,
 		Rounds: 11, Calls: 10})
 	m.AnswerRated(chat.Feedback{Frontend: pipeline.FrontendSlack, Good: true})
-	m.ModelAsked(llm.Completion{Provider: "claude", Outcome: llm.Completed, Duration: 3 * time.Second,
+	m.ModelAsked(llm.Completion{Name: "claude", Outcome: llm.Completed, Duration: 3 * time.Second,
 		FirstText: time.Second, Attempts: 2, Usage: llm.Usage{Input: 7}, Cost: 0.5})
 	m.CredentialRenewed(credential.Renewal{Credential: "freee", Outcome: credential.Revoked})
 	credentials, err := credential.New(

@@ -22,21 +22,21 @@ func NewStore(ctx context.Context, s *store.Store) (*Store, error) {
 }
 
 // Add adds used to the use of key on day, and returns the sum. Errors are the store's.
-func (b *Store) Add(ctx context.Context, day, key string, used time.Duration) (sum time.Duration, err error) {
+func (s *Store) Add(ctx context.Context, day, key string, used time.Duration) (sum time.Duration, err error) {
 	const add = `INSERT INTO quota_use (day, owner, nanoseconds) VALUES ($1, $2, $3)
 		ON CONFLICT (day, owner) DO UPDATE SET nanoseconds = quota_use.nanoseconds + excluded.nanoseconds RETURNING nanoseconds`
 	if used == 0 {
-		return b.usedOn(ctx, day, key)
+		return s.usedOn(ctx, day, key)
 	}
-	err = b.store.Update(ctx, func(tx *sql.Tx) error {
+	err = s.store.Update(ctx, func(tx *sql.Tx) error {
 		return tx.QueryRowContext(ctx, add, day, key, int64(used)).Scan((*int64)(&sum))
 	})
 	return sum, err
 }
 
 // usedOn returns the use of key on day without a write transaction.
-func (b *Store) usedOn(ctx context.Context, day, key string) (sum time.Duration, err error) {
-	err = b.store.View(ctx, func(tx *sql.Tx) error {
+func (s *Store) usedOn(ctx context.Context, day, key string) (sum time.Duration, err error) {
+	err = s.store.View(ctx, func(tx *sql.Tx) error {
 		return tx.QueryRowContext(ctx, "SELECT nanoseconds FROM quota_use WHERE day = $1 AND owner = $2", day,
 			key).Scan((*int64)(&sum))
 	})
@@ -51,9 +51,9 @@ func (b *Store) usedOn(ctx context.Context, day, key string) (sum time.Duration,
 const retention = 48 * time.Hour
 
 // Forget deletes counters older than retention. One of the replicas should call it regularly. Errors are the store's.
-func (b *Store) Forget(ctx context.Context) error {
-	return b.store.Update(ctx, func(tx *sql.Tx) error {
-		now, err := b.store.Now(ctx, tx)
+func (s *Store) Forget(ctx context.Context) error {
+	return s.store.Update(ctx, func(tx *sql.Tx) error {
+		now, err := s.store.Now(ctx, tx)
 		if err != nil {
 			return err
 		}

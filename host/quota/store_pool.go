@@ -18,9 +18,9 @@ const poolTables = `CREATE TABLE quota_bucket (owner TEXT PRIMARY KEY, tokens DO
 const slotTime = 30 * time.Second
 
 // Tokens implements Pool. It uses the clock of the store: those of replicas may differ.
-func (b *Store) Tokens(ctx context.Context, key string, rule *Rule, n int) (taken int, wait time.Duration, err error) {
-	err = b.store.UpdateInTurn(ctx, "quota "+key, func(tx *sql.Tx) error {
-		now, err := b.store.Now(ctx, tx)
+func (s *Store) Tokens(ctx context.Context, key string, rule *Rule, n int) (taken int, wait time.Duration, err error) {
+	err = s.store.UpdateInTurn(ctx, "quota "+key, func(tx *sql.Tx) error {
+		now, err := s.store.Now(ctx, tx)
 		if err != nil {
 			return err
 		}
@@ -59,28 +59,28 @@ func bucketTokens(ctx context.Context, tx *sql.Tx, key string, rule *Rule, now t
 }
 
 // Slots implements Pool.
-func (b *Store) Slots(ctx context.Context, key string, rule *Rule, n int) (have int, err error) {
-	err = b.store.UpdateInTurn(ctx, "quota "+key, func(tx *sql.Tx) error {
-		now, err := b.store.Now(ctx, tx)
+func (s *Store) Slots(ctx context.Context, key string, rule *Rule, n int) (have int, err error) {
+	err = s.store.UpdateInTurn(ctx, "quota "+key, func(tx *sql.Tx) error {
+		now, err := s.store.Now(ctx, tx)
 		if err != nil {
 			return err
 		}
 		var others int
 		err = tx.QueryRowContext(ctx, "SELECT coalesce(sum(held), 0) FROM quota_slot "+
 			"WHERE owner = $1 AND replica <> $2 AND until > $3 AND held > 0",
-			key, b.store.Replica(), now.UnixMilli()).Scan(&others)
+			key, s.store.Replica(), now.UnixMilli()).Scan(&others)
 		if err != nil {
 			return err
 		}
 		have = max(0, min(n, rule.Concurrent-others))
 		if have == 0 {
 			_, err := tx.ExecContext(ctx, "DELETE FROM quota_slot WHERE owner = $1 AND replica = $2", key,
-				b.store.Replica())
+				s.store.Replica())
 			return err
 		}
 		_, err = tx.ExecContext(ctx, `INSERT INTO quota_slot (owner, replica, held, until) VALUES ($1, $2, $3, $4)
 			ON CONFLICT (owner, replica) DO UPDATE SET held = excluded.held, until = excluded.until`, key,
-			b.store.Replica(), have, now.Add(slotTime).UnixMilli())
+			s.store.Replica(), have, now.Add(slotTime).UnixMilli())
 		return err
 	})
 	return have, err

@@ -29,10 +29,10 @@ func (s *Store) Changes(ctx context.Context, topic string) <-chan struct{} {
 	started := true
 	s.watchers.once.Do(func() {
 		started = false
-		s.working.Go(func() { s.listen(s.ending, s.watchers.ring) })
+		s.working.Go(func() { s.listen(s.ending, s.watchers.notify) })
 	})
 	if started {
-		ring(watcher) // listening may have started already
+		notify(watcher) // listening may have started already
 	}
 	return watcher
 }
@@ -42,43 +42,43 @@ func (s *Store) Announce(ctx context.Context, tx *sql.Tx, topic string) error {
 	return s.announce(ctx, tx, topic)
 }
 
-func (b *watchers) add(topic string, watcher chan struct{}) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.topics == nil {
-		b.topics = map[string]map[chan struct{}]struct{}{}
+func (w *watchers) add(topic string, watcher chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.topics == nil {
+		w.topics = map[string]map[chan struct{}]struct{}{}
 	}
-	if b.topics[topic] == nil {
-		b.topics[topic] = map[chan struct{}]struct{}{}
+	if w.topics[topic] == nil {
+		w.topics[topic] = map[chan struct{}]struct{}{}
 	}
-	b.topics[topic][watcher] = struct{}{}
+	w.topics[topic][watcher] = struct{}{}
 }
 
-func (b *watchers) remove(topic string, watcher chan struct{}) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.topics[topic], watcher)
-	if len(b.topics[topic]) == 0 {
-		delete(b.topics, topic)
+func (w *watchers) remove(topic string, watcher chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.topics[topic], watcher)
+	if len(w.topics[topic]) == 0 {
+		delete(w.topics, topic)
 	}
 }
 
-// ring notifies the channels of a topic; "" means all topics.
-func (b *watchers) ring(topic string) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for name, waiting := range b.topics {
+// notify sends to the channels of a topic; "" means all topics.
+func (w *watchers) notify(topic string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for name, waiting := range w.topics {
 		if topic != "" && topic != name {
 			continue
 		}
 		for watcher := range waiting {
-			ring(watcher)
+			notify(watcher)
 		}
 	}
 }
 
-// ring sends a value unless one is already waiting.
-func ring(watcher chan<- struct{}) {
+// notify sends a value unless one is already waiting.
+func notify(watcher chan<- struct{}) {
 	select {
 	case watcher <- struct{}{}:
 	default:

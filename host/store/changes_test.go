@@ -73,7 +73,7 @@ func TestChangesBeginAmongChanges(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				s.watchers.ring("")
+				s.watchers.notify("")
 			}
 		}
 	})

@@ -20,8 +20,8 @@ var migrationTables = []string{
 	`CREATE TABLE IF NOT EXISTS migration_additive (consumer TEXT NOT NULL, step BIGINT NOT NULL, PRIMARY KEY (consumer, step))`,
 }
 
-// own are the migrations of the store's own tables.
-var own = []string{
+// migrations create the store's own tables.
+var migrations = []string{
 	`CREATE TABLE replica (id TEXT PRIMARY KEY, host TEXT NOT NULL, version TEXT NOT NULL, started BIGINT NOT NULL, seen BIGINT NOT NULL)`,
 }
 
@@ -35,7 +35,7 @@ func (s *Store) prepare(ctx context.Context) error {
 		})
 		s.unprepared = !table.Valid
 		if err == nil && table.Valid {
-			err = s.Migrate(ctx, "store", own...)
+			err = s.Migrate(ctx, "store", migrations...)
 		}
 		if errors.Is(err, ErrUnprepared) {
 			s.unprepared, err = true, nil
@@ -59,7 +59,7 @@ func (s *Store) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.Migrate(ctx, "store", own...)
+	return s.Migrate(ctx, "store", migrations...)
 }
 
 // Migrate applies the missing migrations of one consumer in order, all or none of them, safely for concurrent

@@ -98,9 +98,9 @@ func (e *postgres) explainWithin(in time.Duration, err error) error {
 	return err
 }
 
-// again reports whether err is a conflict of transactions, or concerns a statement that was prepared before a
+// isConflict reports whether err is a conflict of transactions, or concerns a statement that was prepared before a
 // migration.
-func (e *postgres) again(err error) bool {
+func (e *postgres) isConflict(err error) bool {
 	var own *pgconn.PgError
 	if !errors.As(err, &own) {
 		return false
@@ -112,8 +112,8 @@ func (e *postgres) again(err error) bool {
 	return own.Code == "0A000" && strings.Contains(own.Message, "cached plan")
 }
 
-// lost reports whether the connection was lost before the commit.
-func (e *postgres) lost(err error) bool {
+// lostBeforeCommit reports whether the connection was lost before the commit.
+func (e *postgres) lostBeforeCommit(err error) bool {
 	var commit *commitError
 	var connect *pgconn.ConnectError
 	if errors.As(err, &commit) || errors.As(err, &connect) {

@@ -22,14 +22,14 @@ const (
 )
 
 // listen keeps a connection open that receives notifications.
-func (e *postgres) listen(ctx context.Context, ring func(topic string)) {
+func (e *postgres) listen(ctx context.Context, notify func(topic string)) {
 	wait, said := reconnectAfter, ""
 	heard := func(topic string) {
 		if said != "" {
 			e.options.Logger.Info("the database sends change notifications again")
 			said = ""
 		}
-		ring(topic)
+		notify(topic)
 	}
 	for ctx.Err() == nil {
 		start := time.Now()
@@ -54,7 +54,7 @@ func (e *postgres) listen(ctx context.Context, ring func(topic string)) {
 }
 
 // listenOnce listens until the connection is lost. Notifications before it listens may be missed.
-func (e *postgres) listenOnce(ctx context.Context, ring func(topic string)) error {
+func (e *postgres) listenOnce(ctx context.Context, notify func(topic string)) error {
 	connecting, cancel := context.WithTimeout(ctx, e.connectBound()+listenAnswer)
 	defer cancel()
 	conn, err := e.connect(connecting)
@@ -65,14 +65,14 @@ func (e *postgres) listenOnce(ctx context.Context, ring func(topic string)) erro
 	if _, err := conn.Exec(connecting, "LISTEN "+channel); err != nil {
 		return err
 	}
-	ring("")
+	notify("")
 	for {
 		n, err := await(ctx, conn)
 		if err != nil {
 			return err
 		}
 		if n != nil && n.Payload != "" {
-			ring(n.Payload)
+			notify(n.Payload)
 		}
 	}
 }

@@ -144,7 +144,7 @@ func (l *locks) forget(name string) {
 // distinguished from a short wait.
 func (l *locks) try(ctx context.Context, name string) (context.Context, error) {
 	held, err := l.tryOnce(ctx, name)
-	if err != nil && l.engine.lost(err) { // the loss was not detected yet
+	if err != nil && l.engine.lostBeforeCommit(err) { // the loss was not detected yet
 		return l.tryOnce(ctx, name)
 	}
 	return held, err

@@ -98,9 +98,9 @@ func (e *sqlite) inTurn(ctx context.Context, _ string, f func(*sql.Tx) error) er
 	return finish(tx, f)
 }
 
-func (e *sqlite) again(error) bool { return false } // SQLite has already waited
+func (e *sqlite) isConflict(error) bool { return false } // SQLite has already waited
 
-func (e *sqlite) lost(error) bool { return false }
+func (e *sqlite) lostBeforeCommit(error) bool { return false }
 
 func (e *sqlite) close() error { return e.db.Close() }
 
@@ -135,7 +135,7 @@ func (e *sqlite) lock(ctx context.Context, name string) (context.Context, func()
 func (e *sqlite) announce(context.Context, *sql.Tx, string) error { return nil }
 
 // listen polls for changes by other connections (sqlite.org/pragma.html, data_version).
-func (e *sqlite) listen(ctx context.Context, ring func(topic string)) {
+func (e *sqlite) listen(ctx context.Context, notify func(topic string)) {
 	var conn *sql.Conn
 	var seen int64
 	for {
@@ -146,7 +146,7 @@ func (e *sqlite) listen(ctx context.Context, ring func(topic string)) {
 			conn, seen = nil, 0
 		case err == nil && version != seen:
 			seen = version
-			ring("")
+			notify("")
 		}
 		select {
 		case <-time.After(changePoll):

@@ -73,17 +73,17 @@ type engine interface {
 	inTurn(ctx context.Context, name string, f func(*sql.Tx) error) error
 	// migrate runs f in a transaction that excludes other migrations.
 	migrate(ctx context.Context, f func(*sql.Tx) error) error
-	// again reports whether a transaction failed because of a conflict and may run again.
-	again(err error) bool
-	// lost reports whether the connection was lost before the commit, so that the transaction was rolled back.
-	lost(err error) bool
+	// isConflict reports whether a transaction failed because of a conflict and may run again.
+	isConflict(err error) bool
+	// lostBeforeCommit reports whether the connection was lost before the commit, so that the transaction was rolled back.
+	lostBeforeCommit(err error) bool
 	// explain adds store, cause and remedy to an error of the database.
 	explain(err error) error
 	// lock implements Lock.
 	lock(ctx context.Context, name string) (context.Context, func(), error)
-	// listen calls ring for each announced topic until ctx ends. It calls ring with "", for all topics, when it may
+	// listen calls notify for each announced topic until ctx ends. It calls notify with "", for all topics, when it may
 	// have missed some.
-	listen(ctx context.Context, ring func(topic string))
+	listen(ctx context.Context, notify func(topic string))
 	// announce implements Announce.
 	announce(ctx context.Context, tx *sql.Tx, topic string) error
 	// now implements Now.
@@ -203,9 +203,9 @@ func (s *Store) Update(ctx context.Context, f func(*sql.Tx) error) error {
 			return nil
 		case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 			return err
-		case s.lost(err) && !lost:
+		case s.lostBeforeCommit(err) && !lost:
 			lost = true
-		case s.again(err) && time.Since(start) < retryTime:
+		case s.isConflict(err) && time.Since(start) < retryTime:
 			if err := pause(ctx, attempt); err != nil {
 				return err
 			}
@@ -221,7 +221,7 @@ func (s *Store) Update(ctx context.Context, f func(*sql.Tx) error) error {
 // transactions only as READ COMMITTED: data that it changes must be changed only under that name.
 func (s *Store) UpdateInTurn(ctx context.Context, name string, f func(*sql.Tx) error) error {
 	err := s.inTurn(ctx, name, f)
-	if err != nil && ctx.Err() == nil && s.lost(err) {
+	if err != nil && ctx.Err() == nil && s.lostBeforeCommit(err) {
 		err = s.inTurn(ctx, name, f)
 	}
 	return s.explain(err)
@@ -236,7 +236,7 @@ func pause(ctx context.Context, attempt int) error {
 // lost. Errors are those of Update.
 func (s *Store) View(ctx context.Context, f func(*sql.Tx) error) error {
 	err := s.transact(ctx, false, f)
-	if err != nil && ctx.Err() == nil && s.lost(err) {
+	if err != nil && ctx.Err() == nil && s.lostBeforeCommit(err) {
 		err = s.transact(ctx, false, f)
 	}
 	return s.explain(err)

@@ -171,7 +171,7 @@ func (c *conn) run(ctx context.Context, f func() error) error {
 	if c.db != nil {
 		c.db.SetInterrupt(ctx)
 	}
-	c.files.ctx, c.files.full = ctx, nil
+	c.files.ctx, c.files.failure = ctx, nil
 	var err error
 	done := make(chan struct{})
 	go func() {

@@ -221,11 +221,11 @@ func (db *DB) release(c *conn) {
 		}()
 		return
 	}
-	full := c.files.full
+	failure := c.files.failure
 	if err := c.rollback(); err != nil {
 		c.broken = true
 	}
-	if errors.Is(full, errLog) && !c.broken {
+	if errors.Is(failure, errLog) && !c.broken {
 		// A failure shows in the next statement, which needs the room.
 		_ = c.checkpoint(context.Background())
 	}

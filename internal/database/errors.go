@@ -32,13 +32,13 @@ func contextError(ctx context.Context) *abi.Error {
 
 // explain converts the error of a statement to an error for the plugin. It reports fault if err must also be reported
 // to the operator. c may be nil.
-func (db *DB) explain(ctx context.Context, c *conn, err error, sql string) (told *abi.Error, fault bool) {
+func (db *DB) explain(ctx context.Context, c *conn, err error, sql string) (public *abi.Error, fault bool) {
 	var (
 		own     *abi.Error
 		stopped *panicError
 		code    sqlite3.ExtendedErrorCode
 	)
-	place := cause(c, err)
+	underlying := cause(c, err)
 	switch {
 	case errors.As(err, &own):
 		return own, false
@@ -47,9 +47,9 @@ func (db *DB) explain(ctx context.Context, c *conn, err error, sql string) (told
 			false
 	case ctx.Err() != nil:
 		return contextError(ctx), false
-	case errors.Is(place, ErrChanged):
+	case errors.Is(underlying, ErrChanged):
 		return errConflict, false
-	case errors.Is(place, errPageStore):
+	case errors.Is(underlying, errPageStore):
 		return errUnreachable, true
 	case errors.As(err, &code):
 		if known := db.explainCode(c, code, err, sql); known != nil {
@@ -70,43 +70,43 @@ func (db *DB) publicError(ctx context.Context, c *conn, err error) error {
 	if err == nil {
 		return nil
 	}
-	told, fault := db.explain(ctx, c, err, "")
+	public, fault := db.explain(ctx, c, err, "")
 	if !fault {
-		return told
+		return public
 	}
-	return db.fault(told, cause(c, err))
+	return db.fault(public, cause(c, err))
 }
 
 // cause returns err, or the underlying error of the connection's file system if there is one. c may be nil.
 func cause(c *conn, err error) error {
-	if c != nil && c.running == nil && errors.Is(c.files.full, errPageStore) {
-		return c.files.full
+	if c != nil && c.running == nil && errors.Is(c.files.failure, errPageStore) {
+		return c.files.failure
 	}
 	return err
 }
 
-// Fault is a failure of the host, for the operator. Told is the error for the plugin and its callers.
+// Fault is a failure of the host, for the operator. Public is the error for the plugin and its callers.
 type Fault struct {
-	Path string
-	Err  error
-	Told *abi.Error
+	Path   string
+	Err    error
+	Public *abi.Error
 }
 
 func (f *Fault) Error() string { return fmt.Sprintf("database %s: %v", f.Path, f.Err) }
 func (f *Fault) Unwrap() error { return f.Err }
 
-func (db *DB) fault(told *abi.Error, err error) *Fault { return &Fault{db.options.Path, err, told} }
+func (db *DB) fault(public *abi.Error, err error) *Fault { return &Fault{db.options.Path, err, public} }
 
 // explain converts an error and reports faults to the session's function. Nil stays nil.
 func (s *Session) explain(ctx context.Context, c *conn, err error, sql string) *abi.Error {
 	if err == nil {
 		return nil
 	}
-	told, fault := s.db.explain(ctx, c, err, sql)
+	public, fault := s.db.explain(ctx, c, err, sql)
 	if fault {
-		s.fault(s.db.fault(told, cause(c, err)))
+		s.fault(s.db.fault(public, cause(c, err)))
 	}
-	return told
+	return public
 }
 
 // maxMessage limits the text of SQLite in errors, in bytes.
@@ -153,13 +153,13 @@ func verb(sql string) string {
 // explainFull returns the error for the limit that was reached.
 func (db *DB) explainFull(c *conn) *abi.Error {
 	switch {
-	case c == nil || c.files.full == nil:
+	case c == nil || c.files.failure == nil:
 		return abi.Errorf(abi.CodeLimit, "the database has reached its quota of %d bytes: delete something, or ask the "+
 			"operator for more", db.options.Quota)
-	case errors.Is(c.files.full, errTemporary):
+	case errors.Is(c.files.failure, errTemporary):
 		return abi.Errorf(abi.CodeLimit, "the statement sorts or groups more data than the quota of %d bytes allows: "+
 			"split it", db.options.Quota)
-	case errors.Is(c.files.full, errLog):
+	case errors.Is(c.files.failure, errLog):
 		return abi.Errorf(abi.CodeBusy, "the write-ahead log is full, because a long read prevents its checkpoint: try "+
 			"again")
 	}

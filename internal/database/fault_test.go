@@ -21,8 +21,8 @@ func hasFault(t *testing.T, err error, text string) *Fault {
 	if !errors.As(err, &fault) || !strings.Contains(fault.Error(), text) {
 		t.Fatalf("got %v, want a fault: %s", err, text)
 	}
-	if strings.Contains(fault.Told.Message, "/") {
-		t.Errorf("the plugin learns of a path: %s", fault.Told.Message)
+	if strings.Contains(fault.Public.Message, "/") {
+		t.Errorf("the plugin learns of a path: %s", fault.Public.Message)
 	}
 	return fault
 }
@@ -54,7 +54,7 @@ func TestOpenFaults(t *testing.T) {
 				o.Path = filepath.Join(filepath.Dir(o.Path)+"x", "test.db")
 			}
 			_, err := Open(t.Context(), o)
-			wants(t, hasFault(t, err, test.cause).Told, abi.CodeInternal, test.told)
+			wants(t, hasFault(t, err, test.cause).Public, abi.CodeInternal, test.told)
 		})
 	}
 }
@@ -69,7 +69,7 @@ func TestReadOnlyDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := Open(t.Context(), o)
-	wants(t, hasFault(t, err, "permission denied").Told, abi.CodeInternal, "may not write")
+	wants(t, hasFault(t, err, "permission denied").Public, abi.CodeInternal, "may not write")
 }
 
 // TestDamagedPage: a damaged page is detected when it is read, and reported as a fault.

@@ -79,7 +79,7 @@ func (s *Session) attempt(ctx context.Context, statement *abi.SQLStatement, rows
 	if explained == nil || c.running != nil {
 		return result, explained, nil
 	}
-	return nil, explained, c.files.full
+	return nil, explained, c.files.failure
 }
 
 // runInTransaction runs a statement in the open transaction.

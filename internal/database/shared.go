@@ -15,7 +15,7 @@ import (
 // undoes uncommitted writes.
 type sharedFile struct {
 	files    *files
-	place    PageStore
+	store    PageStore
 	name     string
 	cache    *pageCache
 	snapshot Snapshot // nil outside of read transactions
@@ -33,11 +33,11 @@ type sharedFile struct {
 var _ vfs.File = (*sharedFile)(nil)
 
 // errPageStore reports a failure of the PageStore to SQLite.
-var errPageStore = errors.New("the place of the database failed")
+var errPageStore = errors.New("the page store failed")
 
 // recordFailure records an error of the PageStore for explain, and returns code for SQLite.
 func (f *sharedFile) recordFailure(err error, code error) error {
-	f.files.full = fmt.Errorf("%w: %w", errPageStore, err)
+	f.files.failure = fmt.Errorf("%w: %w", errPageStore, err)
 	return code
 }
 
@@ -62,7 +62,7 @@ func (f *sharedFile) Lock(level vfs.LockLevel) error {
 // read opens a snapshot and advances the cache to it.
 func (f *sharedFile) read() error {
 	ctx := f.files.ctx
-	snapshot, err := f.place.Snapshot(ctx, f.name)
+	snapshot, err := f.store.Snapshot(ctx, f.name)
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (f *sharedFile) Sync(vfs.SyncFlag) error {
 		}
 	}
 	version := f.snapshot.Version()
-	if err := f.place.Commit(f.files.ctx, f.name, version, f.length, pages); err != nil {
+	if err := f.store.Commit(f.files.ctx, f.name, version, f.length, pages); err != nil {
 		f.written, f.failed = nil, true
 		f.cache.clear() // the outcome of the commit is unknown
 		return f.recordFailure(err, sqlite3.FULL)

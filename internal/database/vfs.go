@@ -26,8 +26,8 @@ type files struct {
 	// ctx is the context of the running statement. Writes check it, because sorting can take long within one step of
 	// SQLite and writes temporary files.
 	ctx context.Context
-	// full is the limit or failure that the running statement met, or nil.
-	full error
+	// failure is the limit or error that the running statement met, or nil.
+	failure error
 	// writes reports whether the connection's user holds the right to write.
 	writes bool
 	// open, if not nil, opens the database in a PageStore.
@@ -52,7 +52,7 @@ func newFiles(o *Options) *files {
 	}
 	if o.PageStore != nil {
 		f.dir = ""
-		f.open = func() *sharedFile { return &sharedFile{files: f, place: o.PageStore, name: o.Path, cache: o.cache} }
+		f.open = func() *sharedFile { return &sharedFile{files: f, store: o.PageStore, name: o.Path, cache: o.cache} }
 	}
 	vfs.Register(f.name, f)
 	return f
@@ -116,7 +116,7 @@ var (
 func (f *files) write(file io.WriterAt, p []byte, offset int64) (int, error) {
 	n, err := file.WriteAt(p, offset)
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
-		f.full = err
+		f.failure = err
 		err = sqlite3.FULL
 	}
 	return n, err
@@ -130,7 +130,7 @@ type logFile struct {
 
 func (f *logFile) WriteAt(p []byte, offset int64) (int, error) {
 	if offset+int64(len(p)) > f.files.log {
-		f.files.full = errLog
+		f.files.failure = errLog
 		return 0, sqlite3.FULL
 	}
 	return f.files.write(f.File, p, offset)
@@ -159,7 +159,7 @@ func (f *temporaryFile) WriteAt(p []byte, offset int64) (int, error) {
 func (f *temporaryFile) resize(size int64) error {
 	used := f.files.used + size - f.size
 	if size > f.size && used > f.files.temporary {
-		f.files.full = errTemporary
+		f.files.failure = errTemporary
 		return sqlite3.FULL
 	}
 	f.files.used, f.size = used, size

@@ -28,7 +28,7 @@ func openAuditLog(ctx context.Context, c *config.Config, s *store.Store, logger 
 
 // AuditPlace returns where the audit log of the configuration is read from. If the store is a database, the log is in
 // s, and without the key, which readers may lack, the end of the log cannot be verified.
-func AuditPlace(ctx context.Context, c *config.Config, s *store.Store, logger *slog.Logger) audit.Place {
+func AuditPlace(ctx context.Context, c *config.Config, s *store.Store, logger *slog.Logger) audit.Reader {
 	if !store.IsURL(c.Store) {
 		return audit.Dir(auditDir(c))
 	}
@@ -36,7 +36,7 @@ func AuditPlace(ctx context.Context, c *config.Config, s *store.Store, logger *s
 	if err != nil {
 		logger.Warn("the key of the audit log cannot be read", "err", err)
 	}
-	return audit.In(s, key)
+	return audit.NewTable(s, key)
 }
 
 // auditDir is the directory of the audit log if the store is a directory.

@@ -230,7 +230,7 @@ func (s *Server) ConsoleLink(ctx context.Context, withLogin bool) (url string, n
 // journal is the audit log for the console.
 type journal struct {
 	*audit.Log
-	place audit.Place
+	place audit.Reader
 }
 
 // Read implements console.Journal.

@@ -293,7 +293,7 @@ func (g *governance) stop() error {
 func (*governance) keys() []string { return []string{"approvals"} }
 
 func (g *governance) prepare(_ context.Context, next *config.Config) (*change, error) {
-	return silently(func() { g.Approvals.Set(next.ApprovalTimeout, next.ApprovalOperators) }), nil
+	return silently(func() { g.Approvals.SetDefaults(next.ApprovalTimeout, next.ApprovalOperators) }), nil
 }
 
 func (g *governance) status() []string {

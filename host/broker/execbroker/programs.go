@@ -87,19 +87,19 @@ var helpers = map[string][]string{
 const maxInterpreters = 4
 
 // addDependencies adds the files that the program at path needs to start.
-func (i *programSet) addDependencies(path string, depth int) {
-	i.execute = append(i.execute, existing(helpers[filepath.Base(path)]...)...)
+func (p *programSet) addDependencies(path string, depth int) {
+	p.execute = append(p.execute, existing(helpers[filepath.Base(path)]...)...)
 	if tree := ownTree(path); tree != "" {
-		i.execute, i.read = append(i.execute, tree), append(i.read, tree)
+		p.execute, p.read = append(p.execute, tree), append(p.read, tree)
 	}
 	if loader := elfInterpreter(path); loader != "" {
-		i.execute = append(i.execute, loader)
+		p.execute = append(p.execute, loader)
 		return
 	}
 	for _, interpreter := range interpreters(path) {
 		if file := find(interpreter); file != "" && depth < maxInterpreters {
-			i.execute = append(i.execute, file)
-			i.addDependencies(file, depth+1)
+			p.execute = append(p.execute, file)
+			p.addDependencies(file, depth+1)
 		}
 	}
 }

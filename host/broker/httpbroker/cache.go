@@ -198,19 +198,19 @@ type storingBody struct {
 	body  bytes.Buffer
 }
 
-func (k *storingBody) Read(p []byte) (int, error) {
-	n, err := k.ReadCloser.Read(p)
-	if k.entry == nil {
+func (s *storingBody) Read(p []byte) (int, error) {
+	n, err := s.ReadCloser.Read(p)
+	if s.entry == nil {
 		return n, err
 	}
-	k.body.Write(p[:n])
+	s.body.Write(p[:n])
 	switch {
-	case int64(k.body.Len()) > k.cache.limit/4: // one response must not evict all others
-		k.entry, k.body = nil, bytes.Buffer{}
+	case int64(s.body.Len()) > s.cache.limit/4: // one response must not evict all others
+		s.entry, s.body = nil, bytes.Buffer{}
 	case err == io.EOF:
-		k.entry.body = bytes.Clone(k.body.Bytes())
-		k.cache.put(k.entry)
-		k.entry = nil
+		s.entry.body = bytes.Clone(s.body.Bytes())
+		s.cache.put(s.entry)
+		s.entry = nil
 	}
 	return n, err
 }

@@ -73,49 +73,49 @@ func (b *Broker) open(ctx context.Context, call *broker.Call, head *abi.HTTPRequ
 	return e, nil
 }
 
-func (e *Transaction) prepare(head *abi.HTTPRequest, body []byte) (err error) {
-	b := e.broker
-	if e.request, err = b.newRequest(head, body); err != nil {
+func (t *Transaction) prepare(head *abi.HTTPRequest, body []byte) (err error) {
+	b := t.broker
+	if t.request, err = b.newRequest(head, body); err != nil {
 		return err
 	}
-	e.request.tenant, e.request.placeholders = e.call.Tenant, e.call.Placeholders()
-	if err := e.session.register(e, b.limits.PerCall); err != nil {
+	t.request.tenant, t.request.placeholders = t.call.Tenant, t.call.Placeholders()
+	if err := t.session.register(t, b.limits.PerCall); err != nil {
 		return err
 	}
 	if err := b.acquire(); err != nil {
 		return err
 	}
-	e.ctx, e.cancel = context.WithTimeoutCause(e.outer, e.request.time, errRequestTime)
-	e.release = func() { e.cancel(); <-b.slots }
+	t.ctx, t.cancel = context.WithTimeoutCause(t.outer, t.request.time, errRequestTime)
+	t.release = func() { t.cancel(); <-b.slots }
 	return nil
 }
 
 // send sets the response, or ends the transaction with the error. Any goroutine may call it.
-func (e *Transaction) send() error {
+func (t *Transaction) send() error {
 	var err error
-	if e.answer, err = e.follow(); err != nil {
-		err = explain(e.ctx, e.request, err)
-		e.end(err)
+	if t.answer, err = t.follow(); err != nil {
+		err = explain(t.ctx, t.request, err)
+		t.end(err)
 		return err
 	}
-	e.body, e.answer.Body = e.answer.Body, e
-	e.answer.URL = e.request.mask.text(e.request.target.String())
-	if c := e.request.credential; c != nil {
-		e.answer.Credential = c.Public
-		if status := e.answer.Status; (status == http.StatusUnauthorized ||
+	t.body, t.answer.Body = t.answer.Body, t
+	t.answer.URL = t.request.mask.text(t.request.target.String())
+	if c := t.request.credential; c != nil {
+		t.answer.Credential = c.Public
+		if status := t.answer.Status; (status == http.StatusUnauthorized ||
 			status == http.StatusForbidden) && c.Renewal != nil {
-			e.answer.Credential = maps.Clone(c.Renewal)
-			maps.Copy(e.answer.Credential, c.Public)
+			t.answer.Credential = maps.Clone(c.Renewal)
+			maps.Copy(t.answer.Credential, c.Public)
 		}
 	}
 	return nil
 }
 
 // chargeRedirects charges the call for the redirects that were followed.
-func (e *Transaction) chargeRedirects() {
-	if n := e.redirects; n > 0 {
-		e.redirects = 0
-		e.call.Charge(n * broker.RequestSteps)
+func (t *Transaction) chargeRedirects() {
+	if n := t.redirects; n > 0 {
+		t.redirects = 0
+		t.call.Charge(n * broker.RequestSteps)
 	}
 }
 
@@ -131,21 +131,21 @@ func (b *Broker) acquire() error {
 }
 
 // follow sends the request and follows redirects. It checks each hop against the rules.
-func (e *Transaction) follow() (*Response, error) {
+func (t *Transaction) follow() (*Response, error) {
 	for range maxRedirects + 1 {
-		r := e.request
+		r := t.request
 		var err error
-		if r.rule, err = e.broker.findRule(e.call.Plugin, r.method, &r.target); err != nil {
+		if r.rule, err = t.broker.findRule(t.call.Plugin, r.method, &r.target); err != nil {
 			return nil, err
 		}
-		if err := e.broker.authorize(e.ctx, e.call, r); err != nil {
+		if err := t.broker.authorize(t.ctx, t.call, r); err != nil {
 			return nil, err
 		}
-		resp, err := e.broker.answer(e.ctx, e.session, r)
+		resp, err := t.broker.answer(t.ctx, t.session, r)
 		if err != nil {
 			return nil, err
 		}
-		next, err := e.broker.redirect(r, resp)
+		next, err := t.broker.redirect(r, resp)
 		if next == nil && err == nil {
 			return resp, nil
 		}
@@ -153,11 +153,11 @@ func (e *Transaction) follow() (*Response, error) {
 		if err != nil {
 			return nil, err
 		}
-		e.request = next
-		e.redirects++
+		t.request = next
+		t.redirects++
 	}
-	return nil, &caused{abi.Errorf(abi.CodeLimit, "%s %s: more than %d redirects", e.request.method,
-		e.request.target.shown(), maxRedirects), ErrManyRedirects}
+	return nil, &caused{abi.Errorf(abi.CodeLimit, "%s %s: more than %d redirects", t.request.method,
+		t.request.target.shown(), maxRedirects), ErrManyRedirects}
 }
 
 // answer returns the response to one hop from a recording, the cache or the network.
@@ -201,24 +201,24 @@ func (b *Broker) send(ctx context.Context, r *request) (*Response, error) {
 }
 
 // Read reads the response body. An error ends the transaction and is returned again by later reads.
-func (e *Transaction) Read(p []byte) (int, error) {
-	if e.err != nil {
-		return 0, e.err
+func (t *Transaction) Read(p []byte) (int, error) {
+	if t.err != nil {
+		return 0, t.err
 	}
-	n, err := e.body.Read(p)
-	e.bytes += int64(n)
+	n, err := t.body.Read(p)
+	t.bytes += int64(n)
 	switch {
 	case err == io.EOF:
-		e.end(io.EOF)
+		t.end(io.EOF)
 	case err != nil:
-		e.end(explain(e.ctx, e.request, err))
+		t.end(explain(t.ctx, t.request, err))
 	}
-	return n, e.err
+	return n, t.err
 }
 
 // Close ends the transaction. It may be called twice.
-func (e *Transaction) Close() error {
-	e.end(errClosed)
+func (t *Transaction) Close() error {
+	t.end(errClosed)
 	return nil
 }
 
@@ -226,16 +226,16 @@ func (e *Transaction) Close() error {
 var errClosed = abi.Errorf(abi.CodeInvalid, "the response is closed")
 
 // end releases the resources of the transaction and reports it, once. Later reads return err.
-func (e *Transaction) end(err error) {
-	e.once.Do(func() {
-		e.err = err
-		if e.body != nil {
-			_ = e.body.Close()
-			e.body = nil
+func (t *Transaction) end(err error) {
+	t.once.Do(func() {
+		t.err = err
+		if t.body != nil {
+			_ = t.body.Close()
+			t.body = nil
 		}
-		if e.release != nil {
-			e.release()
+		if t.release != nil {
+			t.release()
 		}
-		e.report()
+		t.report()
 	})
 }

@@ -33,61 +33,61 @@ type Observation struct {
 }
 
 // report reports the transaction to the observer and the log.
-func (e *Transaction) report() {
-	o := Observation{Duration: time.Since(e.start), Bytes: e.bytes, TraceID: trace.ID(e.outer)}
-	if own := (*abi.Error)(nil); errors.As(e.err, &own) && own != errClosed {
+func (t *Transaction) report() {
+	o := Observation{Duration: time.Since(t.start), Bytes: t.bytes, TraceID: trace.ID(t.outer)}
+	if own := (*abi.Error)(nil); errors.As(t.err, &own) && own != errClosed {
 		o.Code = own.Code
 	}
-	if e.answer != nil {
-		o.Status, o.Source = e.answer.Status, e.answer.source
+	if t.answer != nil {
+		o.Status, o.Source = t.answer.Status, t.answer.source
 	}
-	attrs := []slog.Attr{slog.String("plugin", e.call.Plugin), slog.String("tool", e.call.Tool)}
-	if r := e.request; r != nil {
+	attrs := []slog.Attr{slog.String("plugin", t.call.Plugin), slog.String("tool", t.call.Tool)}
+	if r := t.request; r != nil {
 		o.Tries = *r.tries
 		attrs = append(attrs, slog.String("method", r.method), slog.String("url", r.target.shown()))
 		if r.rule != nil {
 			o.Rule = r.rule.name
 		}
 	}
-	if e.broker.observe != nil {
-		e.broker.observe(o)
+	if t.broker.observe != nil {
+		t.broker.observe(o)
 	}
-	e.trace(&o)
-	e.log(attrs, &o)
+	t.trace(&o)
+	t.log(attrs, &o)
 }
 
 // trace ends the request's span. Its only attribute from the URL is the host.
-func (e *Transaction) trace(o *Observation) {
-	defer e.span.End()
-	if r := e.request; r != nil {
-		e.span.Name("http " + r.method)
-		e.span.Text(trace.HTTPMethod, r.method)
+func (t *Transaction) trace(o *Observation) {
+	defer t.span.End()
+	if r := t.request; r != nil {
+		t.span.Name("http " + r.method)
+		t.span.Text(trace.HTTPMethod, r.method)
 		if r.rule != nil { // without a rule the host may be any text
-			e.span.Text(trace.ServerAddress, r.target.host)
+			t.span.Text(trace.ServerAddress, r.target.host)
 		}
 	}
-	e.span.Text(trace.Rule, o.Rule)
-	e.span.Text(trace.Source, o.Source)
-	e.span.Int(trace.HTTPResends, int64(max(0, o.Tries-1)))
-	e.span.Int(trace.Output, o.Bytes)
+	t.span.Text(trace.Rule, o.Rule)
+	t.span.Text(trace.Source, o.Source)
+	t.span.Int(trace.HTTPResends, int64(max(0, o.Tries-1)))
+	t.span.Int(trace.Output, o.Bytes)
 	if o.Status > 0 {
-		e.span.Int(trace.HTTPStatus, int64(o.Status))
+		t.span.Int(trace.HTTPStatus, int64(o.Status))
 	}
-	e.span.Fail(o.Code)
+	t.span.Fail(o.Code)
 	if o.Code == "" && o.Status >= 400 {
-		e.span.Fail(strconv.Itoa(o.Status))
+		t.span.Fail(strconv.Itoa(o.Status))
 	}
 }
 
-func (e *Transaction) log(attrs []slog.Attr, o *Observation) {
+func (t *Transaction) log(attrs []slog.Attr, o *Observation) {
 	level, message := slog.LevelDebug, "http request"
 	var refused *outbound.RefusedError
-	if errors.As(e.err, &refused) {
+	if errors.As(t.err, &refused) {
 		level, message = slog.LevelWarn, "http address refused"
 		attrs = append(attrs, slog.String("address", refused.Addr.String()))
 	}
 	attrs = append(attrs, slog.String("rule", o.Rule), slog.Int("status", o.Status), slog.String("code", o.Code),
 		slog.String("source", o.Source), slog.Int("tries", o.Tries), slog.Int64("bytes", o.Bytes),
 		slog.Duration("duration", o.Duration))
-	e.broker.log.LogAttrs(e.outer, level, message, attrs...)
+	t.broker.log.LogAttrs(t.outer, level, message, attrs...)
 }

@@ -63,14 +63,14 @@ func (s *session) mayStart(b *Broker, body int64) *abi.Error {
 
 // begin sends the request in a goroutine. While recordings are made or replayed it sends the request synchronously, so
 // that the guest determines the order.
-func (e *Transaction) begin() {
-	e.pending = &pending{body: int64(len(e.request.body)), done: make(chan struct{})}
-	send := func() { _ = e.send() } // the transaction keeps the error
-	if e.broker.replay != nil || e.broker.record != nil {
-		e.pending.run(send)
+func (t *Transaction) begin() {
+	t.pending = &pending{body: int64(len(t.request.body)), done: make(chan struct{})}
+	send := func() { _ = t.send() } // the transaction keeps the error
+	if t.broker.replay != nil || t.broker.record != nil {
+		t.pending.run(send)
 		return
 	}
-	go e.pending.run(send)
+	go t.pending.run(send)
 }
 
 func (p *pending) run(do func()) {
@@ -81,18 +81,18 @@ func (p *pending) run(do func()) {
 
 // Done returns a channel that is closed when a started request has its response, or a fetch has ended. It is nil if
 // nothing is pending.
-func (e *Transaction) Done() <-chan struct{} {
-	if e.pending == nil {
+func (t *Transaction) Done() <-chan struct{} {
+	if t.pending == nil {
 		return nil
 	}
-	return e.pending.done
+	return t.pending.done
 }
 
 // finish waits for the goroutine. Then the call's goroutine owns the transaction again.
-func (e *Transaction) finish() *pending {
-	p := e.pending
+func (t *Transaction) finish() *pending {
+	p := t.pending
 	<-p.done
-	e.pending = nil
+	t.pending = nil
 	if p.panicked != nil {
 		panic(p.panicked)
 	}
@@ -100,33 +100,33 @@ func (e *Transaction) finish() *pending {
 }
 
 // Wait waits for the response to a started request and returns it, once.
-func (e *Transaction) Wait() (*Response, error) {
-	e.finish()
-	e.chargeRedirects()
-	return e.answer, e.err
+func (t *Transaction) Wait() (*Response, error) {
+	t.finish()
+	t.chargeRedirects()
+	return t.answer, t.err
 }
 
 // Fetch reads a part of the response body into buffer in the background. Nothing else of the response may be used until
 // Fetched has returned.
-func (e *Transaction) Fetch(buffer []byte) {
+func (t *Transaction) Fetch(buffer []byte) {
 	p := &pending{fetch: true, done: make(chan struct{})}
-	e.pending = p
-	go p.run(func() { p.n, p.err = io.ReadAtLeast(e, buffer, 1) })
+	t.pending = p
+	go p.run(func() { p.n, p.err = io.ReadAtLeast(t, buffer, 1) })
 }
 
 // Fetched waits for the end of a fetch and returns the number of bytes read, with io.EOF at the end of the body.
-func (e *Transaction) Fetched() (int, error) {
-	p := e.finish()
-	e.call.Charge(int64(p.n) * broker.TextSteps)
+func (t *Transaction) Fetched() (int, error) {
+	p := t.finish()
+	t.call.Charge(int64(p.n) * broker.TextSteps)
 	return p.n, p.err
 }
 
 // Cancel ends the transaction: it cancels what is pending and closes the response. It may be called twice.
-func (e *Transaction) Cancel() {
-	if p := e.pending; p != nil {
-		e.cancel()
+func (t *Transaction) Cancel() {
+	if p := t.pending; p != nil {
+		t.cancel()
 		<-p.done
-		e.pending = nil
+		t.pending = nil
 	}
-	_ = e.Close()
+	_ = t.Close()
 }

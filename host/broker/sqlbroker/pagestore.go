@@ -22,8 +22,8 @@ type PageStore struct {
 
 var _ database.PageStore = (*PageStore)(nil)
 
-// steps are the store's migrations.
-var steps = []string{
+// migrations create the store's tables.
+var migrations = []string{
 	`CREATE TABLE plugin_database (name TEXT NOT NULL PRIMARY KEY, version BIGINT NOT NULL, length BIGINT NOT NULL);
 	CREATE TABLE plugin_page (database TEXT NOT NULL, number BIGINT NOT NULL, version BIGINT NOT NULL, data BYTEA NOT NULL, PRIMARY KEY (database, number));
 	CREATE INDEX plugin_page_version ON plugin_page (database, version)`,
@@ -34,7 +34,7 @@ const maxSnapshots, reservedConnections = 8, 2
 
 // NewPageStore returns the PageStore in s and applies its migrations. Errors are those of s.
 func NewPageStore(ctx context.Context, s *store.Store) (*PageStore, error) {
-	if err := s.Migrate(ctx, "plugin databases", steps...); err != nil {
+	if err := s.Migrate(ctx, "plugin databases", migrations...); err != nil {
 		return nil, err
 	}
 	return &PageStore{store: s, open: make(chan struct{},

@@ -132,7 +132,7 @@ func (s *session) chargeWork(rows int) {
 func guestError(err error) *abi.Error {
 	var fault *database.Fault
 	if errors.As(err, &fault) {
-		return fault.Told
+		return fault.Public
 	}
 	return invalid(err)
 }

@@ -41,7 +41,7 @@ const (
 	Older = "older"
 )
 
-// Log is the audit log. audit.Place implements it.
+// Log is the audit log. audit.Reader implements it.
 type Log interface {
 	Read(ctx context.Context, q *audit.Query) iter.Seq2[*audit.Entry, error]
 }

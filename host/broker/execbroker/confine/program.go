@@ -41,20 +41,20 @@ func (p *procEnv) refuse(status int, format string, args ...any) error {
 }
 
 // exec judges a program with its final arguments and runs it. It interprets shells itself.
-func (w *supervisor) exec(ctx context.Context, at procEnv, argv []string) error {
+func (s *supervisor) exec(ctx context.Context, at procEnv, argv []string) error {
 	if judge.IsShell(filepath.Base(argv[0])) {
-		return w.shell(ctx, at, argv)
+		return s.shell(ctx, at, argv)
 	}
-	path, err := w.spec.Program(at.dir, argv[0])
+	path, err := s.spec.Program(at.dir, argv[0])
 	if err != nil {
 		return at.refuse(statusNotFound, "%v", err)
 	}
-	if err := w.authorize(at.dir, path, argv); err != nil {
+	if err := s.authorize(at.dir, path, argv); err != nil {
 		return at.refuse(statusRefused, "%v", err)
 	}
 	if script, ok := shellScript(path); ok {
 		defer script.Close()
-		return w.script(ctx, at, script, argv[0], append([]string{"--"}, argv[1:]...))
+		return s.script(ctx, at, script, argv[0], append([]string{"--"}, argv[1:]...))
 	}
 	command := exec.CommandContext(ctx, path)
 	command.Args = argv
@@ -137,34 +137,34 @@ func (s *Spec) findInDirs(name string) (string, error) {
 }
 
 // authorize checks a program, and the programs that it would start, against the rules.
-func (w *supervisor) authorize(dir, path string, argv []string) error {
-	verdict, err := w.judge.Argv(argv)
+func (s *supervisor) authorize(dir, path string, argv []string) error {
+	verdict, err := s.judge.Argv(argv)
 	if err != nil {
 		return err
 	}
 	commands := verdict.Commands[1:]
-	if verdict, err = w.judgeFile(verdict, path, argv); err != nil {
+	if verdict, err = s.judgeFile(verdict, path, argv); err != nil {
 		return err
 	}
 	for _, command := range commands {
-		path, err := w.spec.Program(dir, command.Argv[0])
+		path, err := s.spec.Program(dir, command.Argv[0])
 		switch {
 		case err == nil:
-			if verdict, err = w.judgeFile(verdict, path, command.Argv); err != nil {
+			if verdict, err = s.judgeFile(verdict, path, command.Argv); err != nil {
 				return err
 			}
 		case !judge.IsShell(command.Name()):
 			return fmt.Errorf("%s would start %s: %w", argv[0], command.Name(), err)
 		}
 	}
-	if err := w.enforce(verdict, argv); err != nil {
+	if err := s.enforce(verdict, argv); err != nil {
 		return err
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for _, name := range verdict.Unjudged {
-		if !slices.Contains(w.unjudged, name) && len(w.unjudged) < maxUnjudged {
-			w.unjudged = append(w.unjudged, name)
+		if !slices.Contains(s.unjudged, name) && len(s.unjudged) < maxUnjudged {
+			s.unjudged = append(s.unjudged, name)
 		}
 	}
 	return nil
@@ -175,12 +175,12 @@ const maxUnjudged = 32
 
 // judgeFile judges a program also under the name of its file, which differs if it was started through a link. It
 // returns the stricter verdict.
-func (w *supervisor) judgeFile(verdict *judge.Verdict, path string, argv []string) (*judge.Verdict, error) {
+func (s *supervisor) judgeFile(verdict *judge.Verdict, path string, argv []string) (*judge.Verdict, error) {
 	named := filepath.Base(path)
 	if named == filepath.Base(argv[0]) || judge.IsMultiCall(named) {
 		return verdict, nil
 	}
-	other, err := w.judge.Argv(append([]string{named}, argv[1:]...))
+	other, err := s.judge.Argv(append([]string{named}, argv[1:]...))
 	switch {
 	case err != nil:
 		return nil, err
@@ -192,17 +192,17 @@ func (w *supervisor) judgeFile(verdict *judge.Verdict, path string, argv []strin
 	return verdict, nil
 }
 
-func (w *supervisor) enforce(verdict *judge.Verdict, argv []string) error {
+func (s *supervisor) enforce(verdict *judge.Verdict, argv []string) error {
 	text := (&judge.Command{Argv: argv}).String()
 	switch {
 	case verdict.Action == judge.Allow:
 		return nil
 	case verdict.Action == judge.Deny:
 		return fmt.Errorf("%s: denied by the rule %q: %s", text, verdict.Rule, verdict.Reason)
-	case slices.ContainsFunc(w.spec.Approved, func(approved []string) bool { return slices.Equal(approved, argv) }):
+	case slices.ContainsFunc(s.spec.Approved, func(approved []string) bool { return slices.Equal(approved, argv) }):
 		return nil
 	}
-	return w.ask(Question{Command: text, Rule: verdict.Rule, Reason: verdict.Reason})
+	return s.ask(Question{Command: text, Rule: verdict.Rule, Reason: verdict.Reason})
 }
 
 // Named returns the names of the programs that were granted by name, and of their files.

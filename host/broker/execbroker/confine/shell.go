@@ -17,7 +17,7 @@ import (
 )
 
 // interpret runs a line or the text of a script like a shell. It starts each program with exec.
-func (w *supervisor) interpret(ctx context.Context, at procEnv, text, name string, parameters []string) error {
+func (s *supervisor) interpret(ctx context.Context, at procEnv, text, name string, parameters []string) error {
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), name)
 	if err != nil {
 		return at.refuse(2, "%v", err)
@@ -27,7 +27,7 @@ func (w *supervisor) interpret(ctx context.Context, at procEnv, text, name strin
 		interp.Env(expand.ListEnviron(at.env...)),
 		interp.StdIO(at.stdin, at.stdout, at.stderr),
 		interp.Params(parameters...),
-		interp.ExecHandlers(func(interp.ExecHandlerFunc) interp.ExecHandlerFunc { return w.handle }),
+		interp.ExecHandlers(func(interp.ExecHandlerFunc) interp.ExecHandlerFunc { return s.handle }),
 	)
 	if err != nil {
 		return err
@@ -40,10 +40,10 @@ func (w *supervisor) interpret(ctx context.Context, at procEnv, text, name strin
 }
 
 // handle starts a program for the interpreter.
-func (w *supervisor) handle(ctx context.Context, argv []string) error {
+func (s *supervisor) handle(ctx context.Context, argv []string) error {
 	h := interp.HandlerCtx(ctx)
-	at := procEnv{dir: h.Dir, env: w.environment(h.Env), stdin: h.Stdin, stdout: h.Stdout, stderr: h.Stderr}
-	err := w.exec(ctx, at, argv)
+	at := procEnv{dir: h.Dir, env: s.environment(h.Env), stdin: h.Stdin, stdout: h.Stdout, stderr: h.Stderr}
+	err := s.exec(ctx, at, argv)
 	var status *statusError
 	if !errors.As(err, &status) {
 		return err
@@ -59,7 +59,7 @@ const statusSignaled = 128
 
 // environment returns the variables for programs: those that the line exports. Variables that select programs or
 // libraries keep their original values.
-func (w *supervisor) environment(env expand.Environ) []string {
+func (s *supervisor) environment(env expand.Environ) []string {
 	var list []string
 	env.Each(func(name string, v expand.Variable) bool {
 		if v.Exported && v.Kind == expand.String && !judge.IsLoader(name) {
@@ -67,7 +67,7 @@ func (w *supervisor) environment(env expand.Environ) []string {
 		}
 		return true
 	})
-	for _, variable := range w.spec.Env {
+	for _, variable := range s.spec.Env {
 		if name, _ := split(variable); judge.IsLoader(name) {
 			list = append(list, variable)
 		}
@@ -79,15 +79,15 @@ func (w *supervisor) environment(env expand.Environ) []string {
 const maxScript = 1 << 20
 
 // shell acts as a shell with the given arguments. It runs the line after -c, a script, or standard input.
-func (w *supervisor) shell(ctx context.Context, at procEnv, argv []string) error {
+func (s *supervisor) shell(ctx context.Context, at procEnv, argv []string) error {
 	o := parseShell(argv[1:])
 	switch {
 	case o.line && len(o.rest) == 0:
 		return at.refuse(2, "%s: -c needs a line", argv[0])
 	case o.line:
-		return w.interpret(ctx, at, o.rest[0], "", o.parameters(o.rest[min(2, len(o.rest)):]))
+		return s.interpret(ctx, at, o.rest[0], "", o.parameters(o.rest[min(2, len(o.rest)):]))
 	case o.stdin || len(o.rest) == 0:
-		return w.script(ctx, at, at.stdin, argv[0], o.parameters(o.rest))
+		return s.script(ctx, at, at.stdin, argv[0], o.parameters(o.rest))
 	}
 	path := o.rest[0]
 	if !filepath.IsAbs(path) {
@@ -98,7 +98,7 @@ func (w *supervisor) shell(ctx context.Context, at procEnv, argv []string) error
 		return at.refuse(statusNotFound, "%v", err)
 	}
 	defer file.Close()
-	return w.script(ctx, at, file, o.rest[0], o.parameters(o.rest[1:]))
+	return s.script(ctx, at, file, o.rest[0], o.parameters(o.rest[1:]))
 }
 
 // shellOptions are the options of a shell.
@@ -141,7 +141,7 @@ func (o *shellOptions) parameters(arguments []string) []string {
 	return slices.Concat(o.set, []string{"--"}, arguments)
 }
 
-func (w *supervisor) script(ctx context.Context, at procEnv, from io.Reader, name string, parameters []string) error {
+func (s *supervisor) script(ctx context.Context, at procEnv, from io.Reader, name string, parameters []string) error {
 	text, err := io.ReadAll(io.LimitReader(from, maxScript+1))
 	switch {
 	case err != nil:
@@ -149,5 +149,5 @@ func (w *supervisor) script(ctx context.Context, at procEnv, from io.Reader, nam
 	case len(text) > maxScript:
 		return at.refuse(statusRefused, "%s: a script of more than %d bytes", name, maxScript)
 	}
-	return w.interpret(ctx, at, string(text), name, parameters)
+	return s.interpret(ctx, at, string(text), name, parameters)
 }

@@ -143,12 +143,12 @@ type supervisor struct {
 	unjudged []string
 }
 
-func (w *supervisor) run(ctx context.Context) (*Exit, error) {
+func (s *supervisor) run(ctx context.Context) (*Exit, error) {
 	o, err := readChildSpec(os.NewFile(specFD, "spec"))
 	if err != nil {
 		return nil, err
 	}
-	w.spec = o.Spec
+	s.spec = o.Spec
 	if err := setCloseOnExec(); err != nil {
 		return nil, err
 	}
@@ -158,13 +158,13 @@ func (w *supervisor) run(ctx context.Context) (*Exit, error) {
 	if err := filterSelf(o); err != nil && !o.Loose {
 		return nil, err
 	}
-	if w.judge, err = judge.New(w.spec.Rules, w.spec.Named()); err != nil {
+	if s.judge, err = judge.New(s.spec.Rules, s.spec.Named()); err != nil {
 		return nil, err
 	}
-	if err := os.Chdir(w.spec.Dir); err != nil {
+	if err := os.Chdir(s.spec.Dir); err != nil {
 		return nil, err
 	}
-	for _, variable := range w.spec.Env {
+	for _, variable := range s.spec.Env {
 		if name, value := split(variable); name == "TMPDIR" {
 			if err := os.Setenv(name, value); err != nil { // for named pipes of the interpreter
 				return nil, err
@@ -175,11 +175,11 @@ func (w *supervisor) run(ctx context.Context) (*Exit, error) {
 	if err != nil {
 		return nil, err
 	}
-	here := procEnv{dir: w.spec.Dir, env: w.spec.Env, stdin: devNull, stdout: os.Stdout, stderr: os.Stderr}
-	if len(w.spec.Argv) > 0 {
-		err = w.exec(ctx, here, w.spec.Argv)
+	here := procEnv{dir: s.spec.Dir, env: s.spec.Env, stdin: devNull, stdout: os.Stdout, stderr: os.Stderr}
+	if len(s.spec.Argv) > 0 {
+		err = s.exec(ctx, here, s.spec.Argv)
 	} else {
-		err = w.interpret(ctx, here, w.spec.Line, "", []string{"--"})
+		err = s.interpret(ctx, here, s.spec.Line, "", []string{"--"})
 	}
 	return exitOf(err)
 }
@@ -197,14 +197,14 @@ func exitOf(err error) (*Exit, error) {
 }
 
 // ask sends a question to the host and waits for the reply.
-func (w *supervisor) ask(q Question) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err := w.messages.Encode(message{Ask: &q}); err != nil {
+func (s *supervisor) ask(q Question) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.messages.Encode(message{Ask: &q}); err != nil {
 		return err
 	}
 	var a reply
-	if err := w.answers.Decode(&a); err != nil {
+	if err := s.answers.Decode(&a); err != nil {
 		return err
 	}
 	if a.No != "" {

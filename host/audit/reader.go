@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Place is a log to read, in a directory (Dir) or a store (Table). It may be written to meanwhile.
-type Place interface {
+// Reader is a log to read, in a directory (Dir) or a store (Table). It may be written to meanwhile.
+type Reader interface {
 	// String returns the directory or the store's name.
 	String() string
 	// Exists reports whether there is a log.
@@ -24,7 +24,7 @@ type Place interface {
 }
 
 // Tail yields the newest count matching entries, oldest first, and with follow those to come, until ctx ends.
-func Tail(ctx context.Context, place Place, query *Query, count int, follow bool) iter.Seq2[*Entry, error] {
+func Tail(ctx context.Context, place Reader, query *Query, count int, follow bool) iter.Seq2[*Entry, error] {
 	return func(yield func(*Entry, error) bool) {
 		end, err := place.Last(ctx, &Query{OwnNotes: true}, 1)
 		last := []*Entry(nil)
@@ -54,7 +54,7 @@ func Tail(ctx context.Context, place Place, query *Query, count int, follow bool
 // Dir is a log in a directory.
 type Dir string
 
-var _ Place = Dir("")
+var _ Reader = Dir("")
 
 // String returns the directory.
 func (d Dir) String() string { return string(d) }
