@@ -36,7 +36,7 @@ type connection struct {
 	broker *Broker
 	id     id
 	spec   Spec
-	secret secret // of the client
+	secret Secret // of the client
 
 	flight singleflight.Group
 
@@ -155,7 +155,7 @@ func (c *connection) client(ctx context.Context, p *party) (url.Values, error) {
 	if c.spec.ClientSecret.IsZero() {
 		return form, nil
 	}
-	secret, err := c.secret.read(ctx)
+	secret, err := c.secret.Read(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("the client secret: %w", err)
 	}

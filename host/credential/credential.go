@@ -247,11 +247,11 @@ func (b *Broker) slot(i id) (slot, error) {
 func (b *Broker) newSlot(i id, spec Spec) slot {
 	switch {
 	case spec.connects():
-		return &connection{broker: b, id: i, spec: spec, secret: secret{source: spec.ClientSecret}}
+		return &connection{broker: b, id: i, spec: spec, secret: Secret{source: spec.ClientSecret}}
 	case spec.Provider == GoogleServiceAccount:
-		return &serviceAccount{broker: b, id: i, spec: spec, secret: secret{source: spec.Key}}
+		return &serviceAccount{broker: b, id: i, spec: spec, secret: Secret{source: spec.Key}}
 	}
-	return &static{id: i, spec: spec, secret: secret{source: spec.Token}}
+	return &static{id: i, spec: spec, secret: Secret{source: spec.Token}}
 }
 
 // begin starts work that Close waits for. It fails after Close.

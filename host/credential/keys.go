@@ -126,8 +126,7 @@ func (k *keys) all(ctx context.Context) ([]key, error) {
 
 // load reads the source. The caller holds mu.
 func (k *keys) load(ctx context.Context) error {
-	s := secret{source: k.source}
-	text, err := s.read(ctx)
+	text, err := k.source.Read(ctx)
 	if err != nil {
 		return fmt.Errorf("the key of the connections: %w", err)
 	}

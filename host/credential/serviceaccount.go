@@ -40,7 +40,7 @@ type serviceAccount struct {
 	broker *Broker
 	id     id
 	spec   Spec
-	secret secret
+	secret Secret
 	flight singleflight.Group
 
 	mu    sync.Mutex // guards token
@@ -175,7 +175,7 @@ type accountKey struct {
 
 // readKey reads the key, again if its source may have changed.
 func (s *serviceAccount) readKey(ctx context.Context) (*accountKey, error) {
-	text, err := s.secret.read(ctx)
+	text, err := s.secret.Read(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -66,10 +66,11 @@ func (s Source) Check() error {
 // Read returns the secret without surrounding white space. It fails if the variable is not set, the file cannot be
 // read, the command fails or takes more than 30 seconds, or the secret has more than 64 KiB. The error names the source
 // and does not contain the secret.
-func (s Source) Read(ctx context.Context) (string, error) { return (&secret{source: s}).read(ctx) }
+func (s Source) Read(ctx context.Context) (string, error) { return NewSecret(s).Read(ctx) }
 
-// secret reads and caches a Source. It is safe for concurrent use.
-type secret struct {
+// Secret is a secret of the host, such as the key of a model's API. It reads and caches a Source. It is safe for
+// concurrent use.
+type Secret struct {
 	source Source
 
 	mu    sync.Mutex // guards the fields below
@@ -78,8 +79,12 @@ type secret struct {
 	info  os.FileInfo // of the file at the last read
 }
 
-// read returns the secret, from the cache if the source cannot have changed.
-func (s *secret) read(ctx context.Context) (string, error) {
+// NewSecret returns a Secret that is read from source when it is first needed.
+func NewSecret(source Source) *Secret { return &Secret{source: source} }
+
+// Read returns the secret: the current content of a file, or for other sources the value at the first use or after
+// Forget. The error names the source and does not contain the secret.
+func (s *Secret) Read(ctx context.Context) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.known && !s.changed() {
@@ -93,14 +98,14 @@ func (s *secret) read(ctx context.Context) (string, error) {
 	return text, nil
 }
 
-// forget makes the next read query the source.
-func (s *secret) forget() {
+// Forget makes the next Read query the source again, after a server has refused the secret.
+func (s *Secret) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.known = false
 }
 
-func (s *secret) changed() bool {
+func (s *Secret) changed() bool {
 	if s.source.File == "" {
 		return false
 	}
@@ -110,7 +115,7 @@ func (s *secret) changed() bool {
 }
 
 // fetch reads the source and trims white space.
-func (s *secret) fetch(ctx context.Context) (string, error) {
+func (s *Secret) fetch(ctx context.Context) (string, error) {
 	var data []byte
 	var err error
 	switch {
@@ -133,7 +138,7 @@ func (s *secret) fetch(ctx context.Context) (string, error) {
 	return text, nil
 }
 
-func (s *secret) readFile() ([]byte, error) {
+func (s *Secret) readFile() ([]byte, error) {
 	file, err := os.Open(s.source.File)
 	if err != nil {
 		return nil, cause.WithoutPath(err)

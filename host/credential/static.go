@@ -21,7 +21,7 @@ const minSecret = 8
 type static struct {
 	id     id
 	spec   Spec
-	secret secret
+	secret Secret
 }
 
 func (s *static) credential(ctx context.Context) (*broker.Credential, error) {
@@ -35,7 +35,7 @@ func (s *static) credential(ctx context.Context) (*broker.Credential, error) {
 }
 
 func (s *static) read(ctx context.Context) (string, error) {
-	token, err := s.secret.read(ctx)
+	token, err := s.secret.Read(ctx)
 	if err == nil {
 		err = checkToken(token)
 	}
@@ -48,7 +48,7 @@ func (s *static) renew(ctx context.Context, refused *broker.Credential, status i
 	if status != http.StatusUnauthorized {
 		return nil, nil
 	}
-	s.secret.forget()
+	s.secret.Forget()
 	c, err := s.credential(ctx)
 	if err != nil || c.Value == refused.Value {
 		return nil, err

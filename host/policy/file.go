@@ -3,7 +3,6 @@ package policy
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"maps"
 	"slices"
 
 	"github.com/hako-run/hako/host/broker/execbroker/judge"
@@ -56,7 +55,7 @@ func (f *file) read(v strictyaml.Value) {
 	var table []*Rule
 	v.Object(strictyaml.Fields{
 		"version": strictyaml.Count(&f.version),
-		"default": readAction(&f.defaults),
+		"default": ReadAction(&f.defaults),
 		"groups": func(v strictyaml.Value) {
 			v.Map(func(name string, v strictyaml.Value) {
 				var users []string
@@ -182,7 +181,7 @@ func readRule(v strictyaml.Value, path string) *Rule {
 	r := &Rule{Line: v.Line(), path: path}
 	v.Object(strictyaml.Fields{
 		"name":          strictyaml.String(&r.Name),
-		"action":        readAction(&r.Action),
+		"action":        ReadAction(&r.Action),
 		"tools":         strictyaml.Strings(&r.Tools),
 		"via":           strictyaml.Strings(&r.Via),
 		"frontends":     strictyaml.Strings(&r.Frontends),
@@ -199,7 +198,8 @@ func readRule(v strictyaml.Value, path string) *Rule {
 	return r
 }
 
-func readAction(dst *Action) func(strictyaml.Value) {
+// ReadAction reads an action: allow, ask or deny.
+func ReadAction(dst *Action) func(strictyaml.Value) {
 	return func(v strictyaml.Value) {
 		text, ok := v.Text()
 		switch Action(text) {
@@ -214,7 +214,7 @@ func readAction(dst *Action) func(strictyaml.Value) {
 }
 
 // permissions are the values of tool_permissions.
-var permissions = map[string]Action{"allow": Allow, "deny": Deny, "requires_confirmation": Ask}
+var permissions = map[string]Action{permissionAllow: Allow, permissionDeny: Deny, permissionConfirm: Ask}
 
 // readTable reads tool_permissions as rules, each for one tool.
 func readTable(v strictyaml.Value) []*Rule {
@@ -237,7 +237,7 @@ func readCommand(v strictyaml.Value, r *judge.Rule) {
 	var action Action
 	v.Object(strictyaml.Fields{
 		"name":     strictyaml.String(&r.Name),
-		"action":   readAction(&action),
+		"action":   ReadAction(&action),
 		"programs": strictyaml.Strings(&r.Programs),
 		"flags":    strictyaml.Strings(&r.Flags),
 		"args":     strictyaml.Strings(&r.Args),
@@ -263,7 +263,7 @@ func (p *Policy) Groups() map[string][]string {
 			groups[name] = append(groups[name], user)
 		}
 	}
-	for _, users := range maps.All(groups) {
+	for _, users := range groups {
 		slices.Sort(users)
 	}
 	return groups

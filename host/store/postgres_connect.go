@@ -29,10 +29,7 @@ func (e *connectError) Unwrap() []error { return []error{e.cause, e.err} }
 // other attempts.
 func explainConnect(err *pgconn.ConnectError) error {
 	attempts := attemptsOf(err.Unwrap())
-	if own := slices.IndexFunc(attempts, func(err error) bool {
-		return errors.As(err,
-			new(*pgconn.PgError))
-	}); own >= 0 {
+	if own := slices.IndexFunc(attempts, isServerError); own >= 0 {
 		attempts = attempts[own : own+1]
 	}
 	var all []string
@@ -44,6 +41,9 @@ func explainConnect(err *pgconn.ConnectError) error {
 	t := connectCondition(attempts[len(attempts)-1])
 	return &connectError{t.cause, strings.Join(all, "; "), t.remedy, err}
 }
+
+// isServerError reports whether the server reported err.
+func isServerError(err error) bool { return errors.As(err, new(*pgconn.PgError)) }
 
 // attemptsOf returns the errors of all attempted addresses and modes.
 func attemptsOf(err error) (list []error) {

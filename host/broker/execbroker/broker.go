@@ -123,7 +123,10 @@ func New(g *grant.Exec, mounts []grant.Mount, options Options) (*Broker, error) 
 	}
 	b.base.Read = append(b.base.Read, b.roots.readable()...)
 	b.base.Write = b.roots.writable()
-	return b, b.connect(g.Connect, support, &options)
+	if err := b.connect(g.Connect, support, &options); err != nil {
+		return nil, err
+	}
+	return b, nil
 }
 
 // connect creates the gateway to the granted hosts.

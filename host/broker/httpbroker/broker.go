@@ -145,7 +145,10 @@ func New(rules []grant.HTTPRule, options *Options) (*Broker, error) {
 		}
 		b.replayNote = o.Replay.Note
 	}
-	return b, b.addRules(rules, o)
+	if err := b.addRules(rules, o); err != nil {
+		return nil, err
+	}
+	return b, nil
 }
 
 func (b *Broker) addRules(rules []grant.HTTPRule, o *Options) error {

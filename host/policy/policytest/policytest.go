@@ -101,7 +101,7 @@ func readCall(v strictyaml.Value, c *Call) {
 			})
 		},
 		"arguments": func(v strictyaml.Value) { c.Arguments = v.JSON() },
-		"want":      readAction(&c.Want),
+		"want":      policy.ReadAction(&c.Want),
 		"rule":      strictyaml.String(&c.Rule),
 	})
 }
@@ -111,23 +111,9 @@ func readCommand(v strictyaml.Value, c *Command) {
 	v.Object(strictyaml.Fields{
 		"name": strictyaml.String(&c.Name),
 		"line": strictyaml.String(&c.Text),
-		"want": readAction(&c.Want),
+		"want": policy.ReadAction(&c.Want),
 		"rule": strictyaml.String(&c.Rule),
 	})
-}
-
-func readAction(dst *policy.Action) func(strictyaml.Value) {
-	return func(v strictyaml.Value) {
-		text, ok := v.Text()
-		switch action := policy.Action(text); action {
-		case policy.Allow, policy.Ask, policy.Deny:
-			*dst = action
-		default:
-			if ok {
-				v.Problem("must be allow, ask or deny")
-			}
-		}
-	}
 }
 
 func (c *Cases) check() error {
