@@ -1,7 +1,6 @@
 package approval
 
 import (
-	"context"
 	"errors"
 )
 
@@ -37,45 +36,3 @@ func (e *RefusedError) Error() string {
 type PendingError struct{ Question *Question }
 
 func (e *PendingError) Error() string { return "it is pending approval" }
-
-// Outcomes of a question, for records and metrics.
-const (
-	Yes         = "yes"
-	Remembered  = "remembered" // an earlier yes is valid
-	No          = "no"
-	Pending     = "pending" // the answer comes with a second call
-	Expired     = "expired"
-	Unreachable = "unreachable"
-	Withdrawn   = "withdrawn" // the call was cancelled
-	Invalid     = "invalid"   // the answer was replayed, altered, or not by an approver
-	Failed      = "failed"    // the store failed
-)
-
-// Outcomes lists all outcomes.
-var Outcomes = []string{Yes, Remembered, No, Pending, Expired, Unreachable, Withdrawn, Invalid, Failed}
-
-// OutcomeOf returns the outcome of a question for which Ask returned err.
-func OutcomeOf(q *Question, err error) string {
-	var refused *RefusedError
-	var pending *PendingError
-	switch {
-	case err == nil && q.ID == "":
-		return Remembered
-	case err == nil:
-		return Yes
-	case errors.As(err, &refused):
-		return No
-	case errors.As(err, &pending):
-		return Pending
-	case errors.Is(err, ErrExpired):
-		return Expired
-	case errors.Is(err, ErrUnreachable):
-		return Unreachable
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return Withdrawn
-	case errors.Is(err, ErrMayNot), errors.Is(err, ErrOther), errors.Is(err, ErrUnknown),
-		errors.Is(err, ErrChanged):
-		return Invalid
-	}
-	return Failed
-}
