@@ -251,7 +251,7 @@ func TestAuditOptional(t *testing.T) {
 	t.Parallel()
 	optional := false
 	w := newWorld(t, func(w *world, o *console.Options) {
-		o.Journal = &journal{Log: w.log, Place: audit.Dir(w.logDir), fail: errors.New("the disk is full")}
+		o.Journal = &journal{Log: w.log, Reader: audit.Dir(w.logDir), fail: errors.New("the disk is full")}
 		o.Settings = settings{auditOptional: func() bool { return optional }}
 	})
 	for _, want := range []int{http.StatusServiceUnavailable, http.StatusOK} {

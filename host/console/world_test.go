@@ -95,7 +95,9 @@ func (j *journal) Append(ctx context.Context, e *audit.Event) error {
 	return j.Log.Append(ctx, e)
 }
 
-func (j *journal) Verify(ctx context.Context) (*audit.Report, error) { return j.Place.Verify(ctx, nil) }
+func (j *journal) Verify(ctx context.Context) (*audit.Report, error) {
+	return j.Reader.Verify(ctx, nil)
+}
 
 const testPolicy = `
 version: 1
@@ -150,7 +152,7 @@ func newWorldIn(t testing.TB, place string, change func(*world, *console.Options
 	t.Cleanup(func() { _ = w.host.Close() })
 	o := &console.Options{
 		Host: w.host, Store: w.store, Approvals: w.approvals, Traffic: w.traffic, Now: w.clock.Now,
-		Site: console.Site{Local: "http://127.0.0.1:8420"}, Journal: &journal{Log: w.log, Place: audit.Dir(w.logDir)},
+		Site: console.Site{Local: "http://127.0.0.1:8420"}, Journal: &journal{Log: w.log, Reader: audit.Dir(w.logDir)},
 		Settings: settings{}, Consents: consents{load: func() (console.Consents,
 			error) {
 			return grant.Load(w.consents)
