@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/internal/postgrestest"
+	"github.com/hako-run/hako/internal/testprogram"
 )
 
 // lines records log lines.
@@ -110,7 +111,7 @@ func TestSilentHosts(t *testing.T) {
 	for n := range 6 { // at addresses of their own, for which pgx has a timeout each
 		silent, err := net.Listen("tcp", fmt.Sprintf("127.0.0.%d:0", n+2))
 		if err != nil {
-			t.Skip("this system has one loopback address: ", err)
+			testprogram.Missing(t, "this system has one loopback address: "+err.Error())
 		}
 		t.Cleanup(func() { _ = silent.Close() })
 		hosts = append(hosts, silent.Addr().String())
