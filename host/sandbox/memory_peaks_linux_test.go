@@ -10,7 +10,8 @@ import (
 
 var highWater = regexp.MustCompile(`VmHWM:\s+(\d+) kB`)
 
-// memoryPeaks returns the peak memory of this process and of its largest child, in bytes.
+// memoryPeaks returns the peak memory of this process and of its largest child, in bytes. The kernel counts for a child
+// also what this process had when it started the child.
 func memoryPeaks(t *testing.T) (self, child int64) {
 	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")

@@ -116,23 +116,31 @@ func stopOnce(command *exec.Cmd) func() {
 	})
 }
 
-// status returns a number of /proc/PID/status or smaps_rollup, in MiB.
-func (s *served) status(t *testing.T, file string, names ...string) (mib float64) {
-	t.Helper()
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", s.command.Process.Pid, file))
+// status returns the sum of numbers of /proc/PID/status or smaps_rollup, in MiB.
+func status(pid int, file string, names ...string) (mib float64, err error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/%s", pid, file))
 	if err != nil {
-		t.Fatal(err)
+		return 0, err
 	}
 	for line := range strings.Lines(string(data)) {
 		for _, name := range names {
 			if rest, ok := strings.CutPrefix(line, name+":"); ok {
 				kib, err := strconv.ParseFloat(strings.TrimSuffix(strings.TrimSpace(rest), " kB"), 64)
 				if err != nil {
-					t.Fatal(err)
+					return 0, err
 				}
 				mib += kib / 1024
 			}
 		}
+	}
+	return mib, nil
+}
+
+func (s *served) status(t *testing.T, file string, names ...string) float64 {
+	t.Helper()
+	mib, err := status(s.command.Process.Pid, file, names...)
+	if err != nil {
+		t.Fatal(err)
 	}
 	return mib
 }
