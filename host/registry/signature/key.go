@@ -19,8 +19,6 @@ import (
 	"github.com/sigstore/sigstore-go/pkg/verify"
 	"github.com/sigstore/sigstore/pkg/signature"
 	"github.com/sigstore/sigstore/pkg/signature/options"
-
-	"github.com/hako-run/hako/internal/wholefile"
 )
 
 // PublicKey verifies signatures that were made with a key.
@@ -33,7 +31,7 @@ type PublicKey struct {
 
 // ReadPublicKey reads a PEM file with a public key: ECDSA, Ed25519, or RSA of at least 2048 bits.
 func ReadPublicKey(file string) (*PublicKey, error) {
-	text, err := wholefile.ReadAtMost(file, maxFile)
+	text, err := readSmall(file)
 	if err != nil {
 		return nil, err
 	}
@@ -133,7 +131,7 @@ var errPassword = errors.New("the password does not open the key: set COSIGN_PAS
 // ReadPrivateKey reads a private key: a file of cosign generate-key-pair or import-key-pair, which password opens, or a
 // PEM file that is not encrypted, in the form PKCS #8 or SEC 1.
 func ReadPrivateKey(file string, password []byte) (*PrivateKey, error) {
-	text, err := wholefile.ReadAtMost(file, maxFile)
+	text, err := readSmall(file)
 	if err != nil {
 		return nil, err
 	}
