@@ -474,6 +474,7 @@ func TestShippedIsReadLate(t *testing.T) {
 	if copies, _ := filepath.Glob(filepath.Join(dir, "plugins", "*.wasm")); len(copies) > 0 {
 		t.Errorf("there are copies: %s", copies)
 	}
+	w.prepare() // the call may have been interpreted
 	w = newWorld(t, func(o *host.Options) { o.Shipped = shipped })
 	w.load()
 	w.greets("greet", "Hello, Aki")
