@@ -207,7 +207,8 @@ func (r *Runner) enter(ctx context.Context, c *call) (release func(), err error)
 	if err := c.start(); err != nil {
 		return release, err
 	}
-	return release, r.journal.move(context.WithoutCancel(ctx), c.session.id, c.event.ID, StateRunning, nil)
+	_, err = r.journal.move(context.WithoutCancel(ctx), c.session.id, c.event.ID, StateRunning, nil)
+	return release, err
 }
 
 // refusal returns the answer to a call without a result.
@@ -295,15 +296,20 @@ func (r *Runner) recordDropped(c *call) (settled bool) {
 		}
 		return false // the next process finds it in the journal
 	}
-	r.move(c, StateDropped, nil)
+	if !r.move(c, StateDropped, nil) {
+		return true
+	}
 	c.logger.Info("a call ended without a result", "cause", context.Cause(c.ctx))
 	r.options.Observer.AgentCall(ResultDropped, time.Since(c.since))
 	return true
 }
 
-// move records the state of a call, even if its context has ended.
-func (r *Runner) move(c *call, state State, a *answer) {
-	if err := r.journal.move(context.WithoutCancel(c.ctx), c.session.id, c.event.ID, state, a); err != nil {
+// move records the state of a call, even if its context has ended. It reports false if the answer was already sent, or
+// another process has the call.
+func (r *Runner) move(c *call, state State, a *answer) bool {
+	changed, err := r.journal.move(context.WithoutCancel(c.ctx), c.session.id, c.event.ID, state, a)
+	if err != nil {
 		c.logger.Error("a call could not be written to the journal", "state", state, "err", err)
 	}
+	return changed || err != nil
 }

@@ -424,7 +424,7 @@ func (w *world) dies(t *testing.T, session, id, tool string, state State, a *ans
 	if _, err := j.claim(t.Context(), session, id, tool); err != nil {
 		t.Fatal(err)
 	}
-	if err := j.move(t.Context(), session, id, state, a); err != nil {
+	if _, err := j.move(t.Context(), session, id, state, a); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -621,6 +621,50 @@ func TestNothingLeaks(t *testing.T) {
 	}
 }
 
+// TestBegunAgain: a session that is followed again begins a call once more and then learns that it was answered. The
+// call stays one whose answer was sent.
+func TestBegunAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	r := w.newRunner(t, Spec{Agents: []string{managedagents.DefaultAgent}})
+	var dropped atomic.Int32
+	r.options.Observer = droppedCalls{r.options.Observer, &dropped}
+	if _, err := r.journal.begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer r.journal.end()
+	if _, err := r.journal.claim(t.Context(), "s", "c", "echo"); err != nil {
+		t.Fatal(err)
+	}
+	if changed, err := r.journal.move(t.Context(), "s", "c", StateSent, nil); err != nil || !changed {
+		t.Fatal(changed, err)
+	}
+	c := &call{session: newSession(r, "s", false), event: &event{ID: "c"}, logger: r.logger}
+	c.ctx, c.cancel = context.WithCancelCause(t.Context())
+	c.cancel(errAnswered)
+	if settled := r.run(c); !settled {
+		t.Error("it is tried again")
+	}
+	if state := w.state(t, "s", "c"); state != StateSent {
+		t.Errorf("it is %s", state)
+	}
+	if dropped.Load() != 0 {
+		t.Error("it is counted as dropped")
+	}
+}
+
+// droppedCalls counts the calls without a result.
+type droppedCalls struct {
+	Observer
+	n *atomic.Int32
+}
+
+func (d droppedCalls) AgentCall(result string, _ time.Duration) {
+	if result == ResultDropped {
+		d.n.Add(1)
+	}
+}
+
 func TestJournalForgets(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -632,7 +676,7 @@ func TestJournalForgets(t *testing.T) {
 		if _, err := j.claim(t.Context(), "s", string(state), "echo"); err != nil {
 			t.Fatal(err)
 		}
-		if err := j.move(t.Context(), "s", string(state), state, nil); err != nil {
+		if _, err := j.move(t.Context(), "s", string(state), state, nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -143,20 +143,30 @@ func read(ctx context.Context, tx *sql.Tx, session, id string) (*entry, error) {
 	return e, nil
 }
 
-// move sets the state of a call. The answer is stored only with StateAnswered.
-func (j *journal) move(ctx context.Context, session, id string, state State, a *answer) error {
+// move sets the state of a call that this process owns. The answer is stored only with StateAnswered. StateSent is final,
+// since a session that is followed again may begin a call once more before it learns that the call has been answered.
+// changed reports whether there was such a call.
+func (j *journal) move(ctx context.Context, session, id string, state State, a *answer) (changed bool, err error) {
 	text := ""
 	if a != nil {
 		encoded, err := json.Marshal(a)
 		if err != nil {
-			return err
+			return false, err
 		}
 		text = string(encoded)
 	}
-	return j.exec(
-		ctx,
-		`UPDATE agent_call SET state = $1, answer = $2, changed = $3 WHERE session = $4 AND id = $5 AND owner = $6`,
-		state, text, j.store.Time().UnixMilli(), session, id, j.owner)
+	err = j.store.Update(ctx, func(tx *sql.Tx) error {
+		result, err := tx.ExecContext(ctx, `UPDATE agent_call SET state = $1, answer = $2, changed = $3
+			WHERE session = $4 AND id = $5 AND owner = $6 AND state <> $7`,
+			state, text, j.store.Time().UnixMilli(), session, id, j.owner, StateSent)
+		if err != nil {
+			return err
+		}
+		rows, err := result.RowsAffected()
+		changed = rows > 0
+		return err
+	})
+	return changed, err
 }
 
 // releaseCall gives up the ownership of a call.
