@@ -41,7 +41,8 @@ plugins, an existing index is checked. Put it on a web server, in a registry or 
 				return err
 			}
 			return printf(a.stdout, "%s lists %s\n"+
-				"Next: add it to index.plugins of hako.yaml on the machines that search it\n", file, terminal.Count(count, "plugin"))
+				"Next: add it to index.plugins of hako.yaml on the machines that search it\n",
+				file, terminal.Count(count, "plugin"))
 		},
 	}
 }

@@ -143,9 +143,9 @@ func read(ctx context.Context, tx *sql.Tx, session, id string) (*entry, error) {
 	return e, nil
 }
 
-// move sets the state of a call that this process owns. The answer is stored only with StateAnswered. StateSent is final,
-// since a session that is followed again may begin a call once more before it learns that the call has been answered.
-// changed reports whether there was such a call.
+// move sets the state of a call that this process owns. The answer is stored only with StateAnswered. StateSent is
+// final: a session that is followed again may begin a call once more before it learns that the call has been answered.
+// changed is false if the answer was already sent or this process does not own the call.
 func (j *journal) move(ctx context.Context, session, id string, state State, a *answer) (changed bool, err error) {
 	text := ""
 	if a != nil {

@@ -195,7 +195,8 @@ func TestTableExpires(t *testing.T) {
 	if !report.OK() || report.First != 4 {
 		t.Errorf("%+v", report)
 	}
-	if last, err := audit.NewTable(s, "").Last(t.Context(), &audit.Query{Type: audit.TypeRemoved, OwnNotes: true}, 1); err != nil || len(last) != 1 || last[0].Removed.Seq != 3 {
+	last, err := audit.NewTable(s, "").Last(t.Context(), &audit.Query{Type: audit.TypeRemoved, OwnNotes: true}, 1)
+	if err != nil || len(last) != 1 || last[0].Removed.Seq != 3 {
 		t.Errorf("%v, %v", last, err)
 	}
 }

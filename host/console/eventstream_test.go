@@ -58,37 +58,37 @@ func (b *browser) watch(server *httptest.Server) *events {
 // expect returns the data of the next event, which must have the name. Comments are passed over.
 func (e *events) expect(name string) string {
 	e.t.Helper()
-	got := ""
+	got, data, ok := e.next()
+	if !ok || got != name {
+		e.t.Fatalf("event %q with %s, want %s: %v", got, data, name, e.lines.Err())
+	}
+	return data
+}
+
+// next returns the next event. ok is false at the end of the stream.
+func (e *events) next() (name, data string, ok bool) {
 	for e.lines.Scan() {
-		line := e.lines.Text()
-		if text, ok := strings.CutPrefix(line, "event: "); ok {
-			got = text
+		if text, ok := strings.CutPrefix(e.lines.Text(), "event: "); ok {
+			name = text
 		}
-		if data, ok := strings.CutPrefix(line, "data: "); ok {
-			if got != name {
-				e.t.Fatalf("event %s with %s, want %s", got, data, name)
-			}
-			return data
+		if data, ok := strings.CutPrefix(e.lines.Text(), "data: "); ok {
+			return name, data, true
 		}
 	}
-	e.t.Fatalf("the stream is over, want %s: %v", name, e.lines.Err())
-	return ""
+	return "", "", false
 }
 
 // until passes over events until the one with the name and the data.
 func (e *events) until(name, data string) {
 	e.t.Helper()
-	got := ""
-	for e.lines.Scan() {
-		line := e.lines.Text()
-		if text, ok := strings.CutPrefix(line, "event: "); ok {
-			got = text
-		}
-		if line == "data: "+data && got == name {
+	for {
+		switch gotName, got, ok := e.next(); {
+		case !ok:
+			e.t.Fatalf("the stream is over, want %s %s: %v", name, data, e.lines.Err())
+		case gotName == name && got == data:
 			return
 		}
 	}
-	e.t.Fatalf("the stream is over, want %s %s: %v", name, data, e.lines.Err())
 }
 
 func TestCalls(t *testing.T) {

@@ -74,7 +74,8 @@ func (c *Console) login(w http.ResponseWriter, q *request) error {
 		err = c.byLink(q, s, body.Link)
 	}
 	if err != nil {
-		c.note(q, &audit.Operation{Action: "console.login", Detail: map[string]string{"via": s.via}}, audit.OutcomeFailed, err)
+		login := &audit.Operation{Action: "console.login", Detail: map[string]string{"via": s.via}}
+		c.note(q, login, audit.OutcomeFailed, err)
 		return err
 	}
 	succeeded()

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// renewBefore is the time before its expiry at which an access token is renewed. The old one still works then, which
-	// freee requires. Tokens with a lifetime below an hour are renewed after three quarters of it.
+	// renewBefore is how long before its expiry an access token is renewed. The old one still works then, which freee
+	// requires. Tokens with a lifetime below an hour are renewed after three quarters of it.
 	renewBefore = 15 * time.Minute
 	// pause is the minimum time between two renewals, and the minimum age of a refused token for which a renewal is
 	// attempted.

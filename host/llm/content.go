@@ -7,8 +7,8 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Split splits a tool's response into a text and images: those that accept takes, and no more than most. The text has the
-// rest in words.
+// Split splits a tool's response into images and a text. images are the first ones for which accept returns true, at
+// most most of them. text describes everything else in words.
 func Split(r *abi.Response, most int, accept func(*abi.Content) bool) (text string, images []Image) {
 	var parts []string
 	for i := range r.Content {

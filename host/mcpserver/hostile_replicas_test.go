@@ -120,7 +120,9 @@ func TestHostileReplicaMail(t *testing.T) {
 			}
 			for range 20 {
 				for _, r := range f.replicas[:2] {
-					if _, err := f.replicas[2].replicas.shared.SendTo(t.Context(), r.store.Replica(), mail(sessionstore.Key(id))); err != nil {
+					_, err := f.replicas[2].replicas.shared.SendTo(t.Context(), r.store.Replica(),
+						mail(sessionstore.Key(id)))
+					if err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -49,8 +49,8 @@ func keepingIn(t *testing.T, k *results.Keeper, sets *toolset.Config) (*catalog.
 	if err != nil {
 		t.Fatal(err)
 	}
-	return c, pipeline.New(c, &pipeline.Options{Results: k, Settings: pipeline.Settings{Toolsets: sets}, Governance: pipeline.Governance{
-		Policy: func() *policy.Policy { return rules }}})
+	return c, pipeline.New(c, &pipeline.Options{Results: k, Settings: pipeline.Settings{Toolsets: sets},
+		Governance: pipeline.Governance{Policy: func() *policy.Policy { return rules }}})
 }
 
 // TestKeptAtAnyReplica: what is kept at one replica is read at the others, by the same user alone.

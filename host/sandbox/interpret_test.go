@@ -20,9 +20,11 @@ func TestInterpret(t *testing.T) {
 		plugin := engine.Load(sandbox.Spec{Name: "probe", Wasm: probe(t), Modules: []brokerModule{deniedHTTP}, State: state,
 			Limits: manifest.Limits{Time: patience}})
 		if err := plugin.Prepare(t.Context()); err != nil || !plugin.Prepared() || !plugin.Stats().Interpreted {
-			t.Errorf("%s: Prepare: %v, prepared %t, interpreted %t", state, err, plugin.Prepared(), plugin.Stats().Interpreted)
+			t.Errorf("%s: Prepare: %v, prepared %t, interpreted %t", state, err, plugin.Prepared(),
+				plugin.Stats().Interpreted)
 		}
-		if got := text(t, plugin, "echo", object{"text": "interpreted"}); got != "interpreted" || !plugin.Stats().Interpreted {
+		got := text(t, plugin, "echo", object{"text": "interpreted"})
+		if got != "interpreted" || !plugin.Stats().Interpreted {
 			t.Errorf("%s: echo = %q, interpreted %t", state, got, plugin.Stats().Interpreted)
 		}
 		release()

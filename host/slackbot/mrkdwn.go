@@ -46,8 +46,8 @@ var calls = lazyregexp.New(`<([!@#]|[a-zA-Z][a-zA-Z0-9+.-]*:[^<>\n]*\|)`)
 // everything up to the next space.
 var crowded = lazyregexp.New(`(https?://[^\s<>|、。，．！？）」』】〉》］｝]+)([、。，．！？）」』】〉》］｝])`)
 
-// sanitize removes mentions from Markdown that Slack renders: the text is a model's and may repeat what a tool has read.
-// It also separates addresses from punctuation, and reveals where links lead.
+// sanitize removes mentions from Markdown that Slack renders, because a model may repeat what a tool has read. It also
+// separates addresses from punctuation, and reveals where links lead.
 func sanitize(markdown string) string {
 	return crowded().ReplaceAllString(reveal(sanitizeCode(markdown)), "$1 $2")
 }

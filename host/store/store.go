@@ -75,7 +75,7 @@ type engine interface {
 	migrate(ctx context.Context, f func(*sql.Tx) error) error
 	// isConflict reports whether a transaction failed because of a conflict and may run again.
 	isConflict(err error) bool
-	// lostBeforeCommit reports whether the connection was lost before the commit, so that the transaction was rolled back.
+	// lostBeforeCommit reports whether the connection was lost before the commit. The transaction was rolled back then.
 	lostBeforeCommit(err error) bool
 	// explain adds store, cause and remedy to an error of the database.
 	explain(err error) error

@@ -295,8 +295,9 @@ func (c *conn) finish(stmt *sqlite3.Stmt) {
 // compile compiles sql, which must be exactly one statement.
 func (c *conn) compile(sql string) (*sqlite3.Stmt, error) {
 	if len(sql) > maxSQL {
-		return nil, abi.Errorf(abi.CodeLimit, "a statement may have at most %d bytes, and this one has %d: send values "+
-			"as parameters", maxSQL, len(sql))
+		return nil, abi.Errorf(abi.CodeLimit,
+			"a statement may have at most %d bytes, and this one has %d: send values "+
+				"as parameters", maxSQL, len(sql))
 	}
 	if strings.ContainsRune(sql, 0) || !utf8.ValidString(sql) {
 		return nil, abi.Errorf(abi.CodeInvalid, "the statement is not UTF-8, or contains a NUL character")

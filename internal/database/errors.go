@@ -127,7 +127,8 @@ func (db *DB) explainCode(c *conn, code sqlite3.ExtendedErrorCode, err error, sq
 		if text == "" { // SQLite does not always name the refused operation
 			text = verb(sql) + " is not possible here"
 		}
-		return abi.Errorf(abi.CodeNotGranted, "a statement may use the tables of its own database, and nothing else: %s",
+		return abi.Errorf(abi.CodeNotGranted,
+			"a statement may use the tables of its own database, and nothing else: %s",
 			text)
 	case sqlite3.FULL:
 		return db.explainFull(c)
@@ -154,14 +155,16 @@ func verb(sql string) string {
 func (db *DB) explainFull(c *conn) *abi.Error {
 	switch {
 	case c == nil || c.files.failure == nil:
-		return abi.Errorf(abi.CodeLimit, "the database has reached its quota of %d bytes: delete something, or ask the "+
-			"operator for more", db.options.Quota)
+		return abi.Errorf(abi.CodeLimit,
+			"the database has reached its quota of %d bytes: delete something, or ask the "+
+				"operator for more", db.options.Quota)
 	case errors.Is(c.files.failure, errTemporary):
 		return abi.Errorf(abi.CodeLimit, "the statement sorts or groups more data than the quota of %d bytes allows: "+
 			"split it", db.options.Quota)
 	case errors.Is(c.files.failure, errLog):
-		return abi.Errorf(abi.CodeBusy, "the write-ahead log is full, because a long read prevents its checkpoint: try "+
-			"again")
+		return abi.Errorf(abi.CodeBusy,
+			"the write-ahead log is full, because a long read prevents its checkpoint: try "+
+				"again")
 	}
 	return abi.Errorf(abi.CodeLimit, "the host's disk is full")
 }

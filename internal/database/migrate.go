@@ -63,9 +63,10 @@ func (db *DB) applied(ctx context.Context, c *conn) (int, error) {
 	}
 	known := db.options.Migrations
 	if len(sums) > len(known) {
-		return 0, abi.Errorf(abi.CodeInvalid, "%d migrations were applied to the plugin's database, and this version of "+
-			"the plugin knows %d: "+
-			"a newer version has used it, so install that again, or restore an older backup", len(sums), len(known))
+		return 0, abi.Errorf(abi.CodeInvalid,
+			"%d migrations were applied to the plugin's database, and this version of "+
+				"the plugin knows %d: "+
+				"a newer version has used it, so install that again, or restore an older backup", len(sums), len(known))
 	}
 	for i, sum := range sums {
 		if sum != checksum(known[i]) {

@@ -91,7 +91,8 @@ func query(stmt *sqlite3.Stmt) (*abi.SQLResult, error) {
 		for i, value := range row {
 			n, err := measure(value)
 			if err != nil {
-				return nil, abi.Errorf(abi.CodeInvalid, "row %d, column %s %v", len(result.Rows)+1, result.Columns[i], err)
+				return nil, abi.Errorf(abi.CodeInvalid,
+					"row %d, column %s %v", len(result.Rows)+1, result.Columns[i], err)
 			}
 			if blob, ok := value.([]byte); ok && blob == nil {
 				row[i] = []byte{} // nil would mean NULL
@@ -99,8 +100,9 @@ func query(stmt *sqlite3.Stmt) (*abi.SQLResult, error) {
 			size += n
 		}
 		if size > MaxBytes {
-			return nil, abi.Errorf(abi.CodeLimit, "the result is larger than %d bytes: ask for less at once, with LIMIT "+
-				"or fewer columns", MaxBytes)
+			return nil, abi.Errorf(abi.CodeLimit,
+				"the result is larger than %d bytes: ask for less at once, with LIMIT "+
+					"or fewer columns", MaxBytes)
 		}
 		result.Rows = append(result.Rows, row)
 	}

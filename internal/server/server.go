@@ -177,7 +177,8 @@ func NewAgent(o Options) (*Server, error) {
 	}
 	s.parts = []part{
 		&logLevel{s.Level}, s.observability, s.governance, credentials, s.plugins,
-		&upstreams{server: s, credentials: credentials}, &agentFrontend{server: s}, &metricsServer{server: s}, s.reloader,
+		&upstreams{server: s, credentials: credentials}, &agentFrontend{server: s}, &metricsServer{server: s},
+		s.reloader,
 	}
 	return s, nil
 }

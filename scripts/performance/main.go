@@ -138,18 +138,19 @@ of doing the same within that run, so they say more than times, which depend on 
 `
 
 const middle = `
-Where a bar is missed, this is in the way. A guest that starts each call from its image allocates again what a reused guest
-has kept, and a reset copies back the pages that the call wrote: 3 to 5 microseconds for a small call. The fastest of seven
-instances counts, because a guest that handles JSON takes up to twice as long where its native stack and its memory agree
-in the lowest bits of their addresses, which is chance. Against the native tool over HTTP, whose own work takes some
-microseconds, a call pays for the guest's run and reset and for the checks of the frontend. With fuel a Go guest can be
-faster than without: beside counting, the rewriter takes jumps directly that the Go compiler leads through a switch.
+Where a bar is missed, this is in the way. A guest that starts each call from its image allocates again what a
+reused guest has kept, and a reset copies back the pages that the call wrote: 3 to 5 microseconds for a small
+call. The fastest of seven instances counts, because a guest that handles JSON takes up to twice as long where
+its native stack and its memory agree in the lowest bits of their addresses, which is chance. Against the native
+tool over HTTP, whose own work takes some microseconds, a call pays for the guest's run and reset and for the
+checks of the frontend. With fuel a Go guest can be faster than without: beside counting, the rewriter takes
+jumps directly that the Go compiler leads through a switch.
 
-More than half of the memory of ` + "`hako call`" + ` are pages of the program's file, most of them touched by the initialization of
-packages. The machine code of a plugin is mapped from the cache; the kernel maps 64 KiB around each page that is touched,
-which makes half of it resident. Most of the memory at large answers is there before: the data of the loaded plugins (unused
-ones are unloaded after ten minutes) and the program. The rest is garbage, of which the server lets 64 MiB gather, and
-the memories of eight guests.
+More than half of the memory of ` + "`hako call`" + ` are pages of the program's file, most of them
+touched by the initialization of packages. The machine code of a plugin is mapped from the cache; the kernel
+maps 64 KiB around each page that is touched, which makes half of it resident. Most of the memory at large
+answers is there before: the data of the loaded plugins (unused ones are unloaded after ten minutes) and the
+program. The rest is garbage, of which the server lets 64 MiB gather, and the memories of eight guests.
 
 `
 

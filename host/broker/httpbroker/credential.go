@@ -59,8 +59,9 @@ func guestError(err error) error {
 // checkConfidential returns an error if others could read the credential of r on its way.
 func (b *Broker) checkConfidential(r *request) error {
 	if b.credentials == nil {
-		return abi.Errorf(abi.CodeCredential, "rule %s needs the credential %s, but no credentials are configured: set "+
-			"credentials.%[2]s in hako.yaml", r.rule.name, r.rule.credential)
+		return abi.Errorf(abi.CodeCredential,
+			"rule %s needs the credential %s, but no credentials are configured: set "+
+				"credentials.%[2]s in hako.yaml", r.rule.name, r.rule.credential)
 	}
 	if r.target.scheme == "http" && (b.proxied || !address.IsLoopback(r.target.host)) {
 		return abi.Errorf(abi.CodeNotGranted, "the credential %s is not sent to %s without encryption: use https",
@@ -96,8 +97,9 @@ func (r *request) setCredential(c *broker.Credential) error {
 	for name := range r.header {
 		plain := comparableName(name)
 		if plain == comparableName(c.Header) && r.rule.placeholder == "" || plain == "range" {
-			return abi.Errorf(abi.CodeInvalid, "the header %s cannot be set here: the host sends the credential %s with "+
-				"the request", name, r.rule.credential)
+			return abi.Errorf(abi.CodeInvalid,
+				"the header %s cannot be set here: the host sends the credential %s with "+
+					"the request", name, r.rule.credential)
 		}
 	}
 	r.credential, r.mask = c, newMask(c.Secrets)

@@ -34,9 +34,10 @@ func (s *session) replay(recordings recorded, note string, r *request) (*Respons
 		if note != "" {
 			note = " There are: " + note
 		}
-		return nil, abi.Errorf(abi.CodeInvalid, "no recording answers %s, and while recordings are replayed (MOCK_MODE) "+
-			"nothing is sent.%s "+
-			"More are recorded or written into the plugin's recordings (docs/recordings.md)", key, note)
+		return nil, abi.Errorf(abi.CodeInvalid,
+			"no recording answers %s, and while recordings are replayed (MOCK_MODE) "+
+				"nothing is sent.%s "+
+				"More are recorded or written into the plugin's recordings (docs/recordings.md)", key, note)
 	}
 	key += "\n" + string(body)
 	x := fitting[min(s.replayed[key], len(fitting)-1)]

@@ -48,8 +48,9 @@ func newResponse(r *request, h *http.Response, limits *Limits) (*Response, error
 		resp.Body = &limited{
 			ReadCloser: &decoded{source: resp.Body, open: open},
 			left:       limits.Decompressed,
-			err: &caused{abi.Errorf(abi.CodeLimit, "%s %s: the response body is larger than the limit of %d bytes once it "+
-				"is decompressed", r.method, r.target.shown(), limits.Decompressed), ErrResponseSize},
+			err: &caused{abi.Errorf(abi.CodeLimit,
+				"%s %s: the response body is larger than the limit of %d bytes once it "+
+					"is decompressed", r.method, r.target.shown(), limits.Decompressed), ErrResponseSize},
 		}
 	}
 	return resp, nil

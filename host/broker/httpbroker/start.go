@@ -46,7 +46,8 @@ func (s *session) mayStart(b *Broker, body int64) *abi.Error {
 	}
 	switch {
 	case n == maxPending:
-		return abi.Errorf(abi.CodeLimit, "the call has %d running requests, which is the limit: wait for one of them first",
+		return abi.Errorf(abi.CodeLimit,
+			"the call has %d running requests, which is the limit: wait for one of them first",
 			maxPending)
 	case n > 0 && bodies > b.limits.RequestBody:
 		return abi.Errorf(abi.CodeLimit,

@@ -226,7 +226,8 @@ func (b *Broker) wait(ctx context.Context, call *broker.Call, _ []uint64) uint64
 
 func (b *Broker) list(_ context.Context, call *broker.Call, params []uint64) uint64 {
 	if params[1] > maxQuery {
-		return call.GiveJSON(abi.ToolList{Error: abi.Errorf(abi.CodeLimit, "the query is longer than %d bytes", maxQuery)})
+		err := abi.Errorf(abi.CodeLimit, "the query is longer than %d bytes", maxQuery)
+		return call.GiveJSON(abi.ToolList{Error: err})
 	}
 	query := new(abi.ToolQuery)
 	if err := strictjson.UnmarshalKnown(call.Bytes("tools.list", params[0], params[1]), query); err != nil {

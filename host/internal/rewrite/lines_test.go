@@ -30,7 +30,8 @@ func TestFunctionLines(t *testing.T) {
 // debugLines is a module with one function, at address 2, and this line section.
 func debugLines(section ...[]byte) []byte {
 	module := wasmbin.AppendSection([]byte(wasmbin.Header), wasmbin.CodeSection, []byte("\x01\x02\x00\x0b"))
-	return wasmbin.AppendSection(module, wasmbin.CustomSection, append(wasmbin.AppendName(nil, lineSection), slices.Concat(section...)...))
+	content := append(wasmbin.AppendName(nil, lineSection), slices.Concat(section...)...)
+	return wasmbin.AppendSection(module, wasmbin.CustomSection, content)
 }
 
 // TestHostileLines: debug information that lies costs nothing and gives no line.

@@ -10,7 +10,8 @@ import (
 
 // nameSectionOf is a name section with these subsections.
 func nameSectionOf(subsections ...[]byte) []byte {
-	return wasmbin.AppendSection(nil, wasmbin.CustomSection, append(wasmbin.AppendName(nil, nameSection), bytes.Join(subsections, nil)...))
+	content := append(wasmbin.AppendName(nil, nameSection), bytes.Join(subsections, nil)...)
+	return wasmbin.AppendSection(nil, wasmbin.CustomSection, content)
 }
 
 func TestFunctionNames(t *testing.T) {
@@ -27,8 +28,9 @@ func TestFunctionNames(t *testing.T) {
 		"names":          {nameSectionOf([]byte{0, 2, 1, 'm'}, list(2, a, b), []byte{9, 1, 0}), map[uint32]string{1: "a", 2: "\xffb"}},
 		"too short":      {nameSectionOf(list(9, a)), map[uint32]string{1: "a"}},
 		"a longer count": {nameSectionOf([]byte{functionNames, 5, 0xff, 0xff, 0xff, 0xff, 0x0f}), map[uint32]string{}},
-		"another":        {wasmbin.AppendSection(nil, wasmbin.CustomSection, wasmbin.AppendName(nil, "other")), map[uint32]string{}},
-		"garbage":        {[]byte{0, 0xff, 0xff}, map[uint32]string{}},
+		"another": {wasmbin.AppendSection(nil, wasmbin.CustomSection, wasmbin.AppendName(nil, "other")),
+			map[uint32]string{}},
+		"garbage": {[]byte{0, 0xff, 0xff}, map[uint32]string{}},
 	} {
 		module := append([]byte(wasmbin.Header), test.module...)
 		if got := FunctionNames(module, []uint32{1, 2, 3}); !maps.Equal(got, test.want) {

@@ -107,8 +107,8 @@ type Judge struct {
 	named []string
 }
 
-// New returns a Judge. The first rule that matches a command decides, first of rules, then of the built-in ones. Without
-// a matching rule, a program that this package knows is allowed if its arguments cannot make it start other programs or
+// New returns a Judge. The first matching rule decides; the built-in rules come after the given ones. Without a
+// matching rule, a program that this package knows is allowed if its arguments cannot make it start other programs or
 // load code. A program that it does not know is allowed if its name is in named, the programs that were granted by
 // name; otherwise a person is asked. An error names the invalid rule.
 func New(rules []Rule, named []string) (*Judge, error) {
