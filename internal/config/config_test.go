@@ -403,12 +403,16 @@ func TestUnknownVariables(t *testing.T) {
 		"HAKO_SERVICE_HOST=10.0.0.1", "HAKO_PORT=tcp://10.0.0.1:8420", "HAKO_PORT_8420_TCP_ADDR=10.0.0.1",
 		"HAKO_SERVICE_PORT_HTTP=8420",
 		"HAKO_SECRETS_KEY=x", // the file names it
+		"HAKO_AUDIT_KEY=x",   // and not this one
 	}
 	want := []string{
 		"the environment variable HAKO_HTTP_ADDRES has no effect: did you mean HAKO_HTTP_ADDRESS?",
 		"the environment variable HAKO_QUITE_ANOTHER has no effect",
+		"the environment variable HAKO_AUDIT_KEY has no effect unless the configuration file names it: " +
+			"audit.key: {env: HAKO_AUDIT_KEY}",
 	}
-	if got := unknownVariables(environ, settings, []Secret{{Source: credential.Source{Env: "HAKO_SECRETS_KEY"}}}); !slices.Equal(got, want) {
+	secrets := []Secret{{Source: credential.Source{Env: "HAKO_SECRETS_KEY"}}}
+	if got := unknownVariables(environ, settings, secrets); !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
 	}
 }

@@ -22,7 +22,7 @@ func TestConsoleConfiguration(t *testing.T) {
 			t.Fatal(err)
 		}
 		if _, err := Load(Source{File: file}); err == nil || !strings.Contains(err.Error(), test.want) ||
-			strings.Contains(err.Error(), "hunter2") {
+			strings.Contains(err.Error(), "hunter2") || strings.Contains(err.Error(), "needs one of") {
 			t.Errorf("%s: %v, want %q", name, err, test.want)
 		}
 	}

@@ -80,7 +80,7 @@ func (r reader) source(dst *credential.Source) func(strictyaml.Value) {
 func (r reader) requiredSource(dst *credential.Source) func(strictyaml.Value) {
 	return func(v strictyaml.Value) {
 		r.source(dst)(v)
-		if err := dst.Check(); err != nil {
+		if err := dst.Check(); err != nil && !v.IsText() && !v.IsList() {
 			v.Problem("%v", err)
 		}
 	}

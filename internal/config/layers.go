@@ -124,9 +124,15 @@ func unknownVariables(environ []string, settings []setting, secrets []Secret) []
 			slices.ContainsFunc(secrets, func(s Secret) bool { return s.Source.Env == name }) {
 			continue
 		}
-		if near := strictyaml.Nearest(name, known); near == "" {
+		secret := slices.IndexFunc(settings, func(s setting) bool { return s.isSecret() && variable(s.key) == name })
+		near := strictyaml.Nearest(name, known)
+		switch {
+		case secret >= 0:
+			warnings = append(warnings, fmt.Sprintf("the environment variable %s has no effect unless the configuration "+
+				"file names it: %s: {env: %[1]s}", name, settings[secret].key))
+		case near == "":
 			warnings = append(warnings, fmt.Sprintf("the environment variable %s has no effect", name))
-		} else if near != name {
+		case near != name:
 			warnings = append(warnings, fmt.Sprintf("the environment variable %s has no effect: did you mean %s?", name,
 				near))
 		}

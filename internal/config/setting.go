@@ -107,10 +107,16 @@ func variable(key string) string {
 // environment lists the variables that set s. A secret's source has none, because {env: HAKO_AUDIT_KEY} is how the file
 // names a variable with the secret itself.
 func (s setting) environment() []string {
-	if _, ok := s.value.(*credential.Source); ok {
+	if s.isSecret() {
 		return nil
 	}
 	return append([]string{variable(s.key)}, s.variables...)
+}
+
+// isSecret reports whether the value is where a secret comes from.
+func (s setting) isSecret() bool {
+	_, ok := s.value.(*credential.Source)
+	return ok
 }
 
 var wordEnd = lazyregexp.New(`([a-z])([A-Z])`)
