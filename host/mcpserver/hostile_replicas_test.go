@@ -173,3 +173,31 @@ func TestHostileReplicaMail(t *testing.T) {
 		})
 	}
 }
+
+// TestHostileMailAlone sends what is meant for other replicas to a server that has none.
+func TestHostileMailAlone(t *testing.T) {
+	t.Parallel()
+	h := newServer(t, offer(t, serveEverything, "x"), nil, nil).Handler()
+	id := openSession(t, h)
+	for name, body := range map[string]string{
+		"a response":           `{"jsonrpc":"2.0","id":"other-7","result":{"action":"accept"}}`,
+		"an error":             `{"jsonrpc":"2.0","id":"other-7","error":{"code":-32000,"message":"no"}}`,
+		"a response to nobody": `{"jsonrpc":"2.0","id":"-7","result":{}}`,
+		"a cancellation":       `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"other-7"}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			if w := do(h, post(withSessions, body, "Mcp-Session-Id", id)); w.Code != http.StatusAccepted {
+				t.Errorf("%d %s", w.Code, w.Body)
+			}
+			w := do(h, post(withSessions, message(withSessions, 1, "tools/list", "{}"), "Mcp-Session-Id", id))
+			if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"name":"x"`) {
+				t.Errorf("then tools/list: %d %s", w.Code, w.Body)
+			}
+		})
+	}
+	r := post(withSessions, "", "Mcp-Session-Id", id, "Last-Event-ID", "unknown_1")
+	r.Method = http.MethodGet
+	if w := do(h, r); w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "no longer stored") {
+		t.Errorf("a stream of another: %d %s", w.Code, w.Body)
+	}
+}
