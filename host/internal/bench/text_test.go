@@ -49,7 +49,7 @@ func (r *results) text(t *testing.T) {
 // prefixes of their tools.
 func newTextSite(t *testing.T, plugins map[string][]byte) *site {
 	t.Helper()
-	s := &site{t.TempDir()}
+	s := newEmptySite(t)
 	text := []byte(`
 plugins: [plugins]
 shipped: {enabled: false}
