@@ -126,7 +126,7 @@ func TestAuditVerify(t *testing.T) {
 	put(t, segment, bytes.Replace(text, []byte(`"aki"`), []byte(`"eve"`), 1))
 	invoke(t, dir, "audit", "verify").want(t, exitFailed, "THE LOG FAILED VERIFICATION",
 		"audit-00000001.jsonl:1: record 1: it was changed")
-	var report audit.Verification
+	var report auditVerification
 	o = invoke(t, dir, "audit", "verify", "--json")
 	if err := json.Unmarshal([]byte(o.stdout), &report); err != nil || o.code != exitFailed || report.OK ||
 		len(report.Problems) != 1 || report.Problems[0].Seq != 1 || !report.EndChecked {

@@ -36,9 +36,9 @@ Exit codes: 0 nothing was found, 1 the log was changed, 2 it cannot be read.`,
 				if err != nil {
 					return err
 				}
-				err = show(a, audit.NewVerification(place.String(), found),
-					func(out io.Writer, _ *audit.Verification) error {
-						return report.Verification(out, place.String(), found, expectation.Seq)
+				err = show(a, &auditVerification{place.String(), found.OK(), found},
+					func(out io.Writer, v *auditVerification) error {
+						return report.Verification(out, v.Directory, v.Report, expectation.Seq)
 					})
 				return failIf(!found.OK(), err)
 			})
@@ -48,6 +48,13 @@ Exit codes: 0 nothing was found, 1 the log was changed, 2 it cannot be read.`,
 		"a copy of audit.pub, the key that must have signed the log (default the one beside it)")
 	cmd.Flags().StringVar(&expect, "expect", "", "NUMBER:HASH, a head that an earlier verification printed")
 	return a.withJSON(cmd)
+}
+
+// auditVerification is the result of "hako audit verify" as JSON.
+type auditVerification struct {
+	Directory string `json:"directory"`
+	OK        bool   `json:"ok"`
+	*audit.Report
 }
 
 // expectation reads the flags --key and --expect.

@@ -91,10 +91,9 @@ func (l *Log) Digest(data []byte) string {
 }
 
 // publicText returns the public key in the form of audit.pub.
-func (k *key) publicText() string { return FormatPublicKey(k.public) }
+func (k *key) publicText() string { return formatPublicKey(k.public) }
 
-// FormatPublicKey returns a public key in the form of audit.pub.
-func FormatPublicKey(public ed25519.PublicKey) string {
+func formatPublicKey(public ed25519.PublicKey) string {
 	return "ed25519:" + base64.StdEncoding.EncodeToString(public)
 }
 

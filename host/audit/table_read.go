@@ -240,7 +240,7 @@ func (t *Table) prepare(ctx context.Context, tx *sql.Tx, v *verifier) error {
 	if v.expect.PublicKey, err = expectedKey(v.expect.PublicKey, k, public); err != nil {
 		return err
 	}
-	v.report.PublicKey = v.expect.PublicKey
+	v.report.PublicKey = formatPublicKey(v.expect.PublicKey)
 	switch {
 	case k == nil: // signatures have to do
 	case !k.public.Equal(v.expect.PublicKey):

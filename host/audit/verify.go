@@ -7,32 +7,25 @@ import (
 	"fmt"
 )
 
-// Expectation holds what is known about a log from elsewhere, for Verify to compare it with.
-type Expectation struct {
-	// PublicKey is the key of the checkpoints. Nil means the one in the directory.
-	PublicKey ed25519.PublicKey
-	// Seq and Hash are a head that was noted outside of the machine. The log must contain that record. Zero means none.
-	Seq  uint64
-	Hash string
-}
-
 // Report is the result of Verify.
 type Report struct {
 	// Segments and Records count what was read. First and Last are the numbers of the first and the last record.
-	Segments, Records int
-	First, Last       uint64
+	Segments int    `json:"segments"`
+	Records  int    `json:"records"`
+	First    uint64 `json:"first"`
+	Last     uint64 `json:"last"`
 	// Head is the hash of the last record.
-	Head string
+	Head string `json:"head"`
 	// Checkpoints counts valid signatures. Signed is the last record that one of them covers.
-	Checkpoints int
-	Signed      uint64
-	// PublicKey is the key with which signatures were verified.
-	PublicKey ed25519.PublicKey
+	Checkpoints int    `json:"checkpoints"`
+	Signed      uint64 `json:"signed"`
+	// PublicKey is the key with which signatures were verified, in the form of audit.pub.
+	PublicKey string `json:"publicKey"`
 	// EndChecked reports whether the private key was available to authenticate the head. Without it, only an
 	// Expectation detects that records after the last checkpoint were cut off.
-	EndChecked bool
+	EndChecked bool `json:"endChecked"`
 	// Problems are signs of changes, in the order of the log. At most 100 are kept.
-	Problems []Problem
+	Problems []Problem `json:"problems"`
 }
 
 // OK reports whether there are no problems.
@@ -76,7 +69,7 @@ type verifier struct {
 }
 
 func newVerifier(expect *Expectation) *verifier {
-	v := &verifier{report: new(Report)}
+	v := &verifier{report: &Report{Problems: []Problem{}}}
 	if expect != nil {
 		v.expect = *expect
 	}

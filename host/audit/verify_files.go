@@ -55,7 +55,7 @@ func (v *filesVerifier) prepare() error {
 			return err
 		}
 	}
-	v.report.PublicKey = v.expect.PublicKey
+	v.report.PublicKey = formatPublicKey(v.expect.PublicKey)
 	v.readHead()
 	var err error
 	if v.names, err = segments(v.dir); err == nil && len(v.names) == 0 {

@@ -55,7 +55,7 @@ func (r *run) recordUse(response *llm.Response) error {
 	}
 	used := r.unwritten
 	r.unwritten = Use{}
-	return r.engine.book.changes.write(func(ctx context.Context, tx *sql.Tx) error {
+	return r.engine.conversations.changes.write(func(ctx context.Context, tx *sql.Tx) error {
 		return add(ctx, tx, r.place, r.day, r.caller.User, used)
 	})
 }
@@ -118,7 +118,7 @@ func (r *run) checkBudgets(ctx context.Context) error {
 	if !budgets.any() {
 		return nil
 	}
-	used, err := r.engine.book.spent(ctx, r.place, r.turn.Caller.User, r.day)
+	used, err := r.engine.conversations.spent(ctx, r.place, r.turn.Caller.User, r.day)
 	if err != nil {
 		return err
 	}

@@ -94,10 +94,10 @@ func (l *Limits) fill() {
 
 // Engine answers turns. It is safe for concurrent use.
 type Engine struct {
-	options Options
-	book    *conversationStore
-	queues  turnQueues
-	turns   sync.WaitGroup
+	options       Options
+	conversations *conversationStore
+	queues        turnQueues
+	turns         sync.WaitGroup
 }
 
 // New returns an Engine. Turns that were running when their process died end with a note in place of the answer. The
@@ -122,11 +122,11 @@ func New(ctx context.Context, options *Options) (*Engine, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	var err error
-	if e.book, err = openConversations(ctx, o.Store, o.Logger); err != nil {
+	if e.conversations, err = openConversations(ctx, o.Store, o.Logger); err != nil {
 		return nil, fmt.Errorf("conversations: %w", err)
 	}
 	if err := e.endInterrupted(ctx); err != nil {
-		e.book.close()
+		e.conversations.close()
 		return nil, fmt.Errorf("conversations: %w", err)
 	}
 	return e, nil
@@ -135,6 +135,6 @@ func New(ctx context.Context, options *Options) (*Engine, error) {
 // Close waits for running turns: cancel them first. No turn may begin afterwards.
 func (e *Engine) Close() error {
 	e.turns.Wait()
-	e.book.close()
+	e.conversations.close()
 	return nil
 }

@@ -89,7 +89,7 @@ func messages(ctx context.Context, tx *sql.Tx, p place) ([]Message, error) {
 // Delete deletes a conversation that the caller began, with all messages, including those of others. Its use still
 // counts for the day. It fails with ErrUnknown if there is none, or with the store's error.
 func (e *Engine) Delete(ctx context.Context, who pipeline.Caller, id string) error {
-	return e.book.changes.write(func(ctx context.Context, tx *sql.Tx) error {
+	return e.conversations.changes.write(func(ctx context.Context, tx *sql.Tx) error {
 		var found string
 		err := tx.QueryRowContext(ctx,
 			`DELETE FROM chat_conversation WHERE tenant = $1 AND id = $2 AND owner = $3 RETURNING id`,
@@ -113,7 +113,7 @@ func (e *Engine) Delete(ctx context.Context, who pipeline.Caller, id string) err
 // Today returns the caller's use since midnight in Options.Zone. Errors come from the store.
 func (e *Engine) Today(ctx context.Context, who pipeline.Caller) (Use, error) {
 	day := e.options.Now().In(e.options.Zone).Format(time.DateOnly)
-	used, err := e.book.spent(ctx, place{tenant: who.Tenant}, who.User, day)
+	used, err := e.conversations.spent(ctx, place{tenant: who.Tenant}, who.User, day)
 	return used[1], err
 }
 

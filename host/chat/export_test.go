@@ -1,4 +1,4 @@
 package chat
 
 // Die makes the store believe that the Engine's process has died.
-func (e *Engine) Die() { e.book.process.release() }
+func (e *Engine) Die() { e.conversations.process.release() }

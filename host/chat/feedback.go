@@ -44,7 +44,7 @@ func (e *Engine) Rate(_ context.Context, who pipeline.Caller, conversation strin
 		Frontend: who.Frontend,
 		Good:     good, Written: e.options.Now()}
 	changed := false
-	err := e.book.changes.write(func(ctx context.Context, tx *sql.Tx) (err error) {
+	err := e.conversations.changes.write(func(ctx context.Context, tx *sql.Tx) (err error) {
 		changed, err = rate(ctx, tx, f)
 		return err
 	})

@@ -14,7 +14,7 @@ type interruption struct {
 
 // endInterrupted ends the turns of dead processes.
 func (e *Engine) endInterrupted(ctx context.Context) error {
-	names, err := e.book.processes(ctx)
+	names, err := e.conversations.processes(ctx)
 	if err != nil {
 		return err
 	}
@@ -28,15 +28,15 @@ func (e *Engine) endInterrupted(ctx context.Context) error {
 
 // endTurnsOf ends the turns of the named process if it is dead. An earlier process with this process's own name is.
 func (e *Engine) endTurnsOf(ctx context.Context, name string) error {
-	if name != e.book.process.name() {
+	if name != e.conversations.process.name() {
 		// While the name is locked no new process can acquire it.
-		release, err := e.book.store.LockDead(ctx, lockName(name))
+		release, err := e.conversations.store.LockDead(ctx, lockName(name))
 		if err != nil || release == nil {
 			return err
 		}
 		defer release()
 	}
-	list, err := e.book.endInterrupted(name,
+	list, err := e.conversations.endInterrupted(name,
 		func(locale string) string { return wordsFor(locale).interrupted }, e.options.Now())
 	if err != nil {
 		return err

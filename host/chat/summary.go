@@ -92,7 +92,7 @@ func (r *run) shorten(ctx context.Context, keep int) error {
 	if keep > 0 {
 		upTo = r.state.messages[len(r.state.messages)-keep-1].number
 	}
-	if err := r.engine.book.saveSummary(r.place, text, upTo); err != nil {
+	if err := r.engine.conversations.saveSummary(r.place, text, upTo); err != nil {
 		return err
 	}
 	summary := r.history(&state{summary: text})

@@ -140,7 +140,7 @@ const otherPoll = 200 * time.Millisecond
 func (r *run) begin(ctx context.Context) (err error) {
 	e := r.engine
 	for told := false; ; told = true {
-		r.state, err = e.book.begin(r.place, r.caller.User, r.said(), r.caller.Locale, r.turn.Shared, e.options.Now())
+		r.state, err = e.conversations.begin(r.place, r.caller.User, r.said(), r.caller.Locale, r.turn.Shared, e.options.Now())
 		var other *runningError
 		if !errors.As(err, &other) {
 			break
@@ -186,7 +186,7 @@ func (r *run) end(failure error) {
 		text, ending = strings.TrimSpace(r.partial.String()+"\n\n"+r.words.stopped), endingStopped
 	}
 	now := r.engine.options.Now()
-	err := r.engine.book.changes.write(func(ctx context.Context, tx *sql.Tx) error {
+	err := r.engine.conversations.changes.write(func(ctx context.Context, tx *sql.Tx) error {
 		if err := add(ctx, tx, r.place, r.day, r.caller.User, r.unwritten); err != nil {
 			return err
 		}

@@ -92,9 +92,9 @@ func Verification(out io.Writer, dir string, r *audit.Report, expected uint64) e
 	case r.Checkpoints == 0:
 		fmt.Fprintln(out, "No checkpoint is signed yet: anybody could forge a log of so few records")
 	case r.Signed+1 >= r.Last:
-		terminal.Printf(out, "All are signed, with %s\n", audit.FormatPublicKey(r.PublicKey))
+		terminal.Printf(out, "All are signed, with %s\n", r.PublicKey)
 	default:
-		terminal.Printf(out, "Signed up to %d, with %s\n", r.Signed, audit.FormatPublicKey(r.PublicKey))
+		terminal.Printf(out, "Signed up to %d, with %s\n", r.Signed, r.PublicKey)
 	}
 	if !r.OK() {
 		terminal.Printf(out, "\nTHE LOG FAILED VERIFICATION:\n")

@@ -10,7 +10,6 @@ import (
 	"github.com/hako-run/hako/host/mcpserver"
 	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/mcpserver/authserver"
-	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/internal/config"
 )
 
@@ -185,38 +184,4 @@ func (f *stdio) run(ctx context.Context) error {
 		return err
 	}
 	return errDone
-}
-
-// checkConfig returns an error if a configuration keeps "hako serve" from starting, as CheckHTTP and CheckConsole do.
-// It reads no plugins.
-func checkConfig(c *config.Config) error {
-	if err := CheckHTTP(c); err != nil {
-		return err
-	}
-	return CheckConsole(c)
-}
-
-// CheckStart performs the checks of a server with the plugins of h before it listens.
-func CheckStart(c *config.Config, h *host.Host) error {
-	if err := checkConfig(c); err != nil {
-		return err
-	}
-	if _, err := UpstreamSpecs(c); err != nil {
-		return err
-	}
-	if _, err := policy.OpenLive(c.Policy); err != nil {
-		return err
-	}
-	return checkMCP(c, h)
-}
-
-// CheckHTTP reports whether logins or the certificate are not usable, or do not suffice for the address.
-func CheckHTTP(c *config.Config) error {
-	if _, err := authenticator(c, nil, nil); err != nil {
-		return err
-	}
-	if _, err := newCertificate(c.HTTP.TLSCert, c.HTTP.TLSKey); err != nil {
-		return fmt.Errorf("configuration: http.tls: %w", err)
-	}
-	return nil
 }
