@@ -148,7 +148,10 @@ jumps directly that the Go compiler leads through a switch.
 
 More than half of the memory of ` + "`hako call`" + ` are pages of the program's file, most of them
 touched by the initialization of packages. The machine code of a plugin is mapped from the cache; the kernel
-maps 64 KiB around each page that is touched, which makes half of it resident. Most of the memory at large
+maps 64 KiB around each page that is touched, which makes half of it resident. How much of the program's file is
+resident depends on how the file came into the page cache, too: on Linux 6.18 a fault maps more of a file that was
+written in large pieces. ` + "`hako version`" + ` had 37 MiB after its file was read from the disk, and 62 MiB after a
+copy in pieces of 4 MiB. The benchmarks start a copy that was written page by page. Most of the memory at large
 answers is there before: the data of the loaded plugins (unused ones are unloaded after ten minutes) and the
 program. The rest is garbage, of which the server lets 64 MiB gather, and the memories of eight guests.
 

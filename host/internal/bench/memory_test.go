@@ -31,10 +31,9 @@ var (
 type site struct{ dir string }
 
 // newEmptySite returns a site without a configuration. It has a copy of the program of its own, written page by page,
-// because resident memory depends on how the file came into the page cache: since Linux 6.18 a page fault maps the whole
-// folio, and a linker or a copy that writes large pieces makes large folios. The same "hako version" had 37 MiB when the
-// file was read from the disk by its start or written page by page, 46 as the linker left it, 62 written in pieces of
-// 4 MiB.
+// because resident memory depends on how the file came into the page cache: on Linux 6.18 with ext4, "hako version" had
+// 37 MiB after its file was read from the disk or written page by page, 46 as the linker left it, and 62 after a copy in
+// pieces of 4 MiB.
 func newEmptySite(t *testing.T) *site {
 	t.Helper()
 	s := &site{t.TempDir()}
