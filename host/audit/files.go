@@ -2,25 +2,24 @@ package audit
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
-
-	"github.com/gofrs/flock"
 )
 
 // files is a log in a directory.
 type files struct {
 	options *Options
 	key     *key
-	flock   *flock.Flock
 	stats   *stats
 
-	// mu guards the fields below and, together with flock, the files.
+	// mu guards the fields below and, together with lock, the files.
 	mu       sync.Mutex
+	lock     processLock
 	segment  *segment
 	headFile *os.File
 	chain    chain
@@ -39,7 +38,7 @@ func openFiles(options *Options, stats *stats) (*files, *key, error) {
 	if err := os.MkdirAll(options.Dir, 0o700); err != nil {
 		return nil, nil, fmt.Errorf("audit: %w", err)
 	}
-	f := &files{options: options, stats: stats, flock: flock.New(filepath.Join(options.Dir, lockName))}
+	f := &files{options: options, stats: stats, lock: processLock{path: filepath.Join(options.Dir, lockName)}}
 	if err := f.open(); err != nil {
 		return nil, nil, fmt.Errorf("audit log %s: %w", options.Dir, errors.Join(err, f.release()))
 	}
@@ -48,10 +47,10 @@ func openFiles(options *Options, stats *stats) (*files, *key, error) {
 
 // open prepares the log under the lock.
 func (f *files) open() (err error) {
-	if err := f.flock.Lock(); err != nil {
+	if err := f.lock.lock(context.Background()); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.flock.Unlock()) }()
+	defer func() { err = errors.Join(err, f.lock.unlock()) }()
 	names, err := segments(f.options.Dir)
 	if err != nil {
 		return err
@@ -197,7 +196,7 @@ func (f *files) end() (chain, error) {
 }
 
 func (f *files) release() error {
-	err := f.flock.Close()
+	err := f.lock.close()
 	if f.segment != nil {
 		err = errors.Join(err, f.segment.close())
 	}

@@ -61,14 +61,10 @@ func (f *files) ready() error {
 
 // acquireLock takes the lock of all processes and reads what others have written.
 func (f *files) acquireLock(ctx context.Context) error {
-	if ok, err := f.flock.TryLock(); errors.Is(err, fs.ErrNotExist) {
+	if err := f.lock.lock(ctx); errors.Is(err, fs.ErrNotExist) {
 		return gone(err)
 	} else if err != nil {
 		return err
-	} else if !ok {
-		if _, err := f.flock.TryLockContext(ctx, time.Millisecond); err != nil {
-			return err
-		}
 	}
 	if err := f.catchUp(); err != nil {
 		f.releaseLock()
@@ -77,7 +73,7 @@ func (f *files) acquireLock(ctx context.Context) error {
 	return nil
 }
 
-func (f *files) releaseLock() { f.options.warn(f.flock.Unlock(), "unlock the audit log") }
+func (f *files) releaseLock() { f.options.warn(f.lock.unlock(), "unlock the audit log") }
 
 // catchUp reads the records of other processes and repairs an unfinished one.
 func (f *files) catchUp() error {

@@ -3,6 +3,7 @@ package audit_test
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -33,4 +34,36 @@ func TestLogThatIsHeld(t *testing.T) {
 		t.Fatal(err)
 	}
 	appendCalls(t, l, 1)
+}
+
+// After somebody has removed the file of the lock, all processes lock the new one.
+func TestLockThatWasRemoved(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	l := open(t, audit.Options{Dir: dir})
+	appendCalls(t, l, 1)
+	path := filepath.Join(dir, "audit.lock")
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	other := flock.New(path)
+	if err := other.Lock(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := l.Append(ctx, call("held")); !errors.Is(err, context.Canceled) {
+		t.Errorf("a record while another process holds the new lock: %v", err)
+	}
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
+	}
+	appendCalls(t, l, 1)
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	appendCalls(t, l, 1)
+	if _, err := os.Stat(path); err != nil {
+		t.Errorf("no new lock: %v", err)
+	}
 }
