@@ -14,6 +14,7 @@ import (
 
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/mcpserver"
+	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/config"
 )
@@ -34,7 +35,7 @@ func TestTokenNew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	auth, err := c.HTTP.Authenticator(nil, nil)
+	auth, err := c.HTTP.Authenticator(auth.Options{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

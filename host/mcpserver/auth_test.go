@@ -180,8 +180,8 @@ func TestStreamsEndWithTheirTokens(t *testing.T) {
 	}
 }
 
-// TestTokensExpireByTheClockOfTheServer: that of the store, and not the machine's, also after a reload.
-func TestTokensExpireByTheClockOfTheServer(t *testing.T) {
+// TestTokensExpireByTheClock of the server, and not by the machine's, also after a reload.
+func TestTokensExpireByTheClock(t *testing.T) {
 	t.Parallel()
 	now := time.Now().Add(-2 * time.Hour) // the machine is ahead
 	token, hash := bearer.New()
@@ -190,11 +190,10 @@ func TestTokensExpireByTheClockOfTheServer(t *testing.T) {
 			Tokens: []bearer.Token{{Name: "ci", Hash: hash, Expires: now.Add(time.Hour)}},
 			OAuth: &auth.OAuth{Resource: resourceURL, Issuers: []auth.Issuer{{URL: issuerURL}},
 				Client: &http.Client{Transport: newAuthority()}},
+			Now: func() time.Time { return now },
 		})}
 	}
-	first := options()
-	first.Now = func() time.Time { return now }
-	s := newServer(t, offer(t, serveEverything, "x"), nil, first)
+	s := newServer(t, offer(t, serveEverything, "x"), nil, options())
 	signed := sign(map[string]any{"exp": now.Add(time.Hour).Unix(), "iat": now.Unix()})
 	for _, bearer := range []string{token, signed} {
 		for _, step := range []struct {

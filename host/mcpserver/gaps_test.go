@@ -58,8 +58,7 @@ func TestPanicInTheHandlerIsAnswered(t *testing.T) {
 	token, hash := bearer.New()
 	s := newServer(t, offer(t, nil, "x"), nil, &Options{
 		Auth: newAuth(t, auth.Options{Tokens: []bearer.Token{{Name: "a", Hash: hash,
-			Expires: time.Now().Add(time.Hour)}}}),
-		Now: func() time.Time { panic("password is hunter2") },
+			Expires: time.Now().Add(time.Hour)}}, Now: func() time.Time { panic("password is hunter2") }}),
 	})
 	w := do(s.Handler(), post(withoutSessions, message(withoutSessions, 1, "tools/list", `{}`),
 		"Authorization", "Bearer "+token))

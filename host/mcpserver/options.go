@@ -55,8 +55,6 @@ type Options struct {
 	Auth *auth.Auth
 	// Authorization is hako's own authorization server, for the paths that authserver.Handles names. Nil means none.
 	Authorization http.Handler
-	// Now is the clock for the expiry of tokens. Nil means time.Now.
-	Now func() time.Time
 	// KeepAlive is the interval of comments on event streams that are otherwise silent. Zero means 15 s.
 	KeepAlive time.Duration
 	// Grace is the time that calls in flight have to answer after a stdio client has closed its side. Zero means 5 s.

@@ -32,9 +32,6 @@ func newLive(filled Options) (*live, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mcp server: %w", err)
 	}
-	if filled.Auth != nil {
-		filled.Auth.Bind(filled.Logger, filled.Now)
-	}
 	l := &live{Options: filled, guard: guard, proxies: proxies}
 	l.authorized, l.revoke = context.WithCancel(context.Background())
 	return l, nil
@@ -49,7 +46,7 @@ func (s *Server) Reconfigure(options *Options) (put func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	filled.Now, filled.Logger = s.options.Now, s.options.Logger
+	filled.Logger = s.options.Logger
 	next, err := newLive(filled)
 	if err != nil {
 		return nil, err

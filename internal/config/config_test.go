@@ -16,6 +16,7 @@ import (
 	"github.com/hako-run/hako/host/broker/httpbroker"
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/toolset"
 )
 
@@ -153,7 +154,7 @@ plugin:
 }
 
 func TestAuthentication(t *testing.T) {
-	if auth, err := load(t, Source{Dir: t.TempDir(), Default: []byte("locale: en")}).HTTP.Authenticator(nil, nil); auth != nil || err != nil {
+	if auth, err := load(t, Source{Dir: t.TempDir(), Default: []byte("locale: en")}).HTTP.Authenticator(auth.Options{}, nil); auth != nil || err != nil {
 		t.Errorf("nothing configured: got %v, %v", auth, err)
 	}
 	hash := "sha256:" + strings.Repeat("ab", 32)
@@ -168,7 +169,7 @@ http:
       resource: https://hako.example.com/mcp
       issuers: [{url: "https://login.example.com/", keys: "https://login.example.com/keys"}]
 `)})
-	if auth, err := c.HTTP.Authenticator(nil, nil); auth == nil || err != nil {
+	if auth, err := c.HTTP.Authenticator(auth.Options{}, nil); auth == nil || err != nil {
 		t.Errorf("got %v, %v", auth, err)
 	}
 	first, second := c.HTTP.Auth.Tokens[0], c.HTTP.Auth.Tokens[1]
@@ -189,7 +190,7 @@ http:
 		"scopes alone": "http: {auth: {scopes: [tools]}}",
 		"no issuer":    "http: {auth: {oauth: {resource: 'https://a.example/mcp'}}}",
 	} {
-		if _, err := load(t, Source{Dir: write(t, text)}).HTTP.Authenticator(nil, nil); err == nil {
+		if _, err := load(t, Source{Dir: write(t, text)}).HTTP.Authenticator(auth.Options{}, nil); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"net"
 	"time"
 
-	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/mcpserver"
 	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/mcpserver/authserver"
@@ -70,11 +69,12 @@ func (h *HTTP) AuthorizationServer() *authserver.Options {
 	return &options
 }
 
-// Authenticator returns what checks tokens, or nil where nobody needs one. issued has the tokens in the store, own is
-// hako's own authorization server; both may be nil. It fails if a token or an issuer is malformed.
-func (h *HTTP) Authenticator(issued *bearer.Issued, own auth.AuthorizationServer) (*auth.Auth, error) {
+// Authenticator returns what checks tokens, or nil where nobody needs one. Of running it takes the tokens in the store,
+// the clock and the logger; own is hako's own authorization server. All may be nil. It fails if a token or an issuer is
+// malformed.
+func (h *HTTP) Authenticator(running auth.Options, own auth.AuthorizationServer) (*auth.Auth, error) {
 	options := h.Auth
-	options.Issued = issued
+	options.Issued, options.Now, options.Logger = running.Issued, running.Now, running.Logger
 	if h.OAuth.Resource != "" || len(h.OAuth.Issuers) > 0 {
 		oauth := h.OAuth
 		oauth.Server = own

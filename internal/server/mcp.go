@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/mcpserver"
 	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/mcpserver/authserver"
@@ -32,7 +31,7 @@ func mcpOptions(c *config.Config, a *auth.Auth, version string) *mcpserver.Optio
 // checkMCP makes the MCP server of a configuration on a host and closes it again. The error says which setting it does
 // not accept.
 func checkMCP(c *config.Config, h *host.Host) error {
-	a, err := authenticator(c, nil, nil)
+	a, err := authenticator(c, auth.Options{}, nil)
 	if err != nil {
 		return err
 	}
@@ -44,9 +43,9 @@ func checkMCP(c *config.Config, h *host.Host) error {
 }
 
 // authenticator decides who may use MCP over HTTP; nil means everybody. It fails if the configured tokens and issuers
-// are not usable, or are missing at an address that other machines can reach. issued has the tokens in the store, and
-// may be nil. own is hako's own authorization server; a nil one is only checked.
-func authenticator(c *config.Config, issued *bearer.Issued, own *authserver.Server) (*auth.Auth, error) {
+// are not usable, or are missing at an address that other machines can reach. running has the tokens in the store, the
+// clock and the logger, each of which may be nil. own is hako's own authorization server; a nil one is only checked.
+func authenticator(c *config.Config, running auth.Options, own *authserver.Server) (*auth.Auth, error) {
 	options := c.HTTP.AuthorizationServer()
 	var verifier auth.AuthorizationServer
 	switch {
@@ -58,7 +57,7 @@ func authenticator(c *config.Config, issued *bearer.Issued, own *authserver.Serv
 		}
 		verifier = (*authserver.Server)(nil)
 	}
-	a, err := c.HTTP.Authenticator(issued, verifier)
+	a, err := c.HTTP.Authenticator(running, verifier)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: http.auth: %w", err)
 	}
@@ -93,6 +92,11 @@ func (f *mcpFrontend) newLogin(ctx context.Context, c *config.Config) (*authserv
 	return login, nil
 }
 
+func (f *mcpFrontend) authenticator(c *config.Config, login *authserver.Server) (*auth.Auth, error) {
+	g := f.server.governance
+	return authenticator(c, auth.Options{Issued: g.tokens, Now: g.Store.Time, Logger: f.server.Logger}, login)
+}
+
 func (f *mcpFrontend) start(ctx context.Context) (err error) {
 	s := f.server
 	if f.login, err = f.newLogin(ctx, s.Config); err != nil {
@@ -103,7 +107,7 @@ func (f *mcpFrontend) start(ctx context.Context) (err error) {
 			f.login.Close()
 		}
 	}()
-	a, err := authenticator(s.Config, s.governance.tokens, f.login)
+	a, err := f.authenticator(s.Config, f.login)
 	if err != nil {
 		return err
 	}
@@ -113,7 +117,7 @@ func (f *mcpFrontend) start(ctx context.Context) (err error) {
 	if f.jobs.sessions != nil {
 		options.Sessions = f.jobs.sessions
 	}
-	options.Now, options.LoginFailed = s.governance.Store.Time, s.governance.loginFailed
+	options.LoginFailed = s.governance.loginFailed
 	s.observability.observeMCP(options)
 	h := s.plugins.host.Load()
 	if f.mcp, err = mcpserver.New(h.Catalog(), h, options); err != nil {
@@ -150,7 +154,7 @@ func (f *mcpFrontend) prepare(ctx context.Context, next *config.Config) (*change
 	if err != nil {
 		return nil, err
 	}
-	a, err := authenticator(next, f.server.governance.tokens, login)
+	a, err := f.authenticator(next, login)
 	if err != nil {
 		login.Close()
 		return nil, err

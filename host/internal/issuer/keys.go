@@ -72,8 +72,8 @@ type Options struct {
 	Client *http.Client
 	// Now is the server's clock. Nil means time.Now.
 	Now func() time.Time
-	// Logger returns the logger for failed fetches, which may be nil. A nil Logger logs nothing.
-	Logger func() *slog.Logger
+	// Logger receives failed fetches. Nil discards them.
+	Logger *slog.Logger
 }
 
 // Keys are the signing keys of one issuer (RFC 7517). They are fetched for the first token, and again before they reach
@@ -101,6 +101,9 @@ func NewKeys(options Options) *Keys {
 	k := &Keys{options: options}
 	if k.options.Now == nil {
 		k.options.Now = time.Now
+	}
+	if k.options.Logger == nil {
+		k.options.Logger = slog.New(slog.DiscardHandler)
 	}
 	k.options.Client = WithoutRedirects(options.Client)
 	k.state.Store(new(state))
@@ -176,21 +179,14 @@ func (k *Keys) fetch(known *state, wait bool) *state {
 	next.tried = k.options.Now()
 	if next.err = err; err == nil {
 		next.keys, next.fetched = keys, begun
-	} else if logger := k.logger(); logger != nil {
-		logger.Warn("the keys of an issuer could not be fetched: its tokens are refused when the known keys are too "+
+	} else {
+		k.options.Logger.Warn("the keys of an issuer could not be fetched: its tokens are refused when the known keys are too "+
 			"old",
 			"issuer", k.options.URL, "err", err, "trusted", max(0, MaxAge-k.since(known.fetched)).Round(time.Second),
 			"limit", MaxAge)
 	}
 	k.state.Store(next)
 	return next
-}
-
-func (k *Keys) logger() *slog.Logger {
-	if k.options.Logger == nil {
-		return nil
-	}
-	return k.options.Logger()
 }
 
 func (k *Keys) load(ctx context.Context) ([]jose.JSONWebKey, error) {

@@ -37,7 +37,7 @@ func newWorld(location func(context.Context) (string, error)) *world {
 	logger := slog.New(slog.NewTextHandler(&w.log, nil))
 	w.keys = issuer.NewKeys(issuer.Options{URL: "https://issuer.example.com", Location: location,
 		Client: &http.Client{Transport: w},
-		Now:    w.clock, Logger: func() *slog.Logger { return logger }})
+		Now:    w.clock, Logger: logger})
 	return w
 }
 

@@ -68,7 +68,7 @@ func NewLoginClient(options LoginOptions) *LoginClient {
 	options.HTTP = WithoutRedirects(options.HTTP)
 	c := &LoginClient{options: options}
 	c.keys = NewKeys(Options{URL: options.Issuer, Client: options.HTTP, Now: options.Now,
-		Logger: func() *slog.Logger { return options.Logger },
+		Logger: options.Logger,
 		Location: func(context.Context) (string, error) {
 			found, err := c.discover()
 			if err != nil {

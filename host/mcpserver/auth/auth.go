@@ -16,7 +16,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/hako-run/hako/host/bearer"
@@ -63,6 +62,10 @@ type Options struct {
 	OAuth *OAuth
 	// Scopes are needed by every token. They may be empty.
 	Scopes []string
+	// Now is the clock that tokens expire by. Nil means time.Now.
+	Now func() time.Time
+	// Logger receives failures of issuers. Nil discards them.
+	Logger *slog.Logger
 }
 
 // Auth decides who may use the HTTP endpoint. It is safe for concurrent use.
@@ -71,27 +74,11 @@ type Auth struct {
 	issued *bearer.Issued
 	oauth  *oauthVerifier
 	scopes []string
-	// clock is the clock of the server, which sets it later; nil means time.Now.
-	clock atomic.Pointer[func() time.Time]
-	// logger is the logger of the server, which sets it later; nil means none.
-	logger atomic.Pointer[slog.Logger]
-}
-
-// Bind gives a the logger and the clock of the server that uses it. A nil clock leaves the one it has.
-func (a *Auth) Bind(logger *slog.Logger, now func() time.Time) {
-	a.logger.Store(logger)
-	if now != nil {
-		a.clock.Store(&now)
-	}
+	now    func() time.Time
 }
 
 // Now is the time that tokens expire by.
-func (a *Auth) Now() time.Time {
-	if clock := a.clock.Load(); clock != nil {
-		return (*clock)()
-	}
-	return time.Now()
-}
+func (a *Auth) Now() time.Time { return a.now() }
 
 // New returns an Auth. It fails if the options name no token at all, or if one of them is malformed; it does not talk
 // to authorization servers yet.
@@ -102,7 +89,14 @@ func New(options Options) (*Auth, error) {
 				"http.auth.required and make one with 'hako token create'",
 		)
 	}
-	a := &Auth{tokens: slices.Clone(options.Tokens), issued: options.Issued, scopes: slices.Clone(options.Scopes)}
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	if options.Logger == nil {
+		options.Logger = slog.New(slog.DiscardHandler)
+	}
+	a := &Auth{tokens: slices.Clone(options.Tokens), issued: options.Issued, scopes: slices.Clone(options.Scopes),
+		now: options.Now}
 	for _, scope := range a.scopes {
 		if !bearer.IsScope(scope) {
 			return nil, fmt.Errorf("mcp server: %q is not an OAuth scope: scopes have no spaces, quotes or backslashes",
@@ -116,7 +110,7 @@ func New(options Options) (*Auth, error) {
 	}
 	if options.OAuth != nil {
 		var err error
-		if a.oauth, err = newOAuthVerifier(options.OAuth, a); err != nil {
+		if a.oauth, err = newOAuthVerifier(options.OAuth, options.Now, options.Logger); err != nil {
 			return nil, err
 		}
 	}

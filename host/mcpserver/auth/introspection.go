@@ -56,7 +56,7 @@ type introspector struct {
 	options Introspection
 	client  *http.Client
 	now     func() time.Time
-	logger  func() *slog.Logger
+	logger  *slog.Logger
 	flights singleflight.Group
 	slots   chan struct{}
 
@@ -71,7 +71,9 @@ type answer struct {
 	until  time.Time
 }
 
-func newIntrospector(options *Introspection, client *http.Client, auth *Auth) (*introspector, error) {
+func newIntrospector(
+	options *Introspection, client *http.Client, now func() time.Time, logger *slog.Logger,
+) (*introspector, error) {
 	at, err := url.Parse(options.URL)
 	if err != nil || !address.IsConfidential(at) {
 		return nil, fmt.Errorf("mcp server: OAuth introspection: %q is not an https URL", options.URL)
@@ -80,9 +82,8 @@ func newIntrospector(options *Introspection, client *http.Client, auth *Auth) (*
 		return nil, errors.New(
 			"mcp server: OAuth introspection needs the client ID and the secret of hako at the endpoint")
 	}
-	i := &introspector{options: *options, client: issuer.WithoutRedirects(client), now: auth.Now,
-		logger: auth.logger.Load,
-		slots:  make(chan struct{}, maxIntrospections), answers: map[[sha256.Size]byte]answer{}}
+	i := &introspector{options: *options, client: issuer.WithoutRedirects(client), now: now, logger: logger,
+		slots: make(chan struct{}, maxIntrospections), answers: map[[sha256.Size]byte]answer{}}
 	i.client.Timeout = introspectionTimeout
 	if i.options.Issuer == "" {
 		i.options.Issuer = options.URL
@@ -144,8 +145,8 @@ func (i *introspector) ask(token string, key [sha256.Size]byte) (answer, error) 
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if err != nil {
-		if logger := i.logger(); logger != nil && !now.Before(i.paused) {
-			logger.Warn("the introspection endpoint cannot be used", "err", err)
+		if !now.Before(i.paused) {
+			i.logger.Warn("the introspection endpoint cannot be used", "err", err)
 		}
 		i.paused = now.Add(pause)
 		return answer{}, err

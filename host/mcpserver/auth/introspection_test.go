@@ -64,9 +64,7 @@ func introspecting(t *testing.T, e *endpoint, ahead *time.Duration, change ...fu
 	for _, change := range change {
 		change(o)
 	}
-	a := mustNew(t, Options{OAuth: o})
-	a.Bind(nil, func() time.Time { return time.Now().Add(*ahead) })
-	return a
+	return mustNew(t, Options{OAuth: o, Now: func() time.Time { return time.Now().Add(*ahead) }})
 }
 
 func TestIntrospection(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -73,11 +74,11 @@ type oauthVerifier struct {
 	types         []string
 }
 
-func newOAuthVerifier(options *OAuth, auth *Auth) (*oauthVerifier, error) {
+func newOAuthVerifier(options *OAuth, now func() time.Time, logger *slog.Logger) (*oauthVerifier, error) {
 	v := &oauthVerifier{
 		options:  *options,
 		resource: options.Resource,
-		now:      auth.Now,
+		now:      now,
 		types:    []string{issuer.TypeAccessToken},
 	}
 	if !options.Strict {
@@ -105,12 +106,12 @@ func newOAuthVerifier(options *OAuth, auth *Auth) (*oauthVerifier, error) {
 		client = issuer.NewClient(options.Proxy)
 	}
 	if options.Introspection != nil {
-		if v.introspection, err = newIntrospector(options.Introspection, client, auth); err != nil {
+		if v.introspection, err = newIntrospector(options.Introspection, client, now, logger); err != nil {
 			return nil, err
 		}
 	}
 	for _, configured := range options.Issuers {
-		trusted, err := newTrusted(configured, client, v.options.Audience, auth)
+		trusted, err := newTrusted(configured, client, v.options.Audience, now, logger)
 		if err != nil {
 			return nil, err
 		}
@@ -234,7 +235,9 @@ type trusted struct {
 	verifier *oidc.IDTokenVerifier
 }
 
-func newTrusted(configured Issuer, client *http.Client, audience string, auth *Auth) (*trusted, error) {
+func newTrusted(
+	configured Issuer, client *http.Client, audience string, now func() time.Time, logger *slog.Logger,
+) (*trusted, error) {
 	for _, text := range []string{configured.URL, configured.Keys} {
 		if parsed, err := url.Parse(text); text != "" && (err != nil || !address.IsConfidential(parsed)) {
 			return nil, fmt.Errorf("mcp server: OAuth issuer %q: %q is not an https URL", configured.URL, text)
@@ -243,7 +246,7 @@ func newTrusted(configured Issuer, client *http.Client, audience string, auth *A
 	if configured.URL == "" {
 		return nil, fmt.Errorf("mcp server: an OAuth issuer has no URL")
 	}
-	keys := issuer.NewKeys(issuer.Options{URL: configured.URL, Client: client, Now: auth.Now, Logger: auth.logger.Load,
+	keys := issuer.NewKeys(issuer.Options{URL: configured.URL, Client: client, Now: now, Logger: logger,
 		Location: func(ctx context.Context) (string, error) {
 			if configured.Keys != "" {
 				return configured.Keys, nil
@@ -254,7 +257,7 @@ func newTrusted(configured Issuer, client *http.Client, audience string, auth *A
 			}
 			return found.Keys, nil
 		}})
-	config := &oidc.Config{ClientID: audience, SupportedSigningAlgs: issuer.Algorithms, Now: auth.Now}
+	config := &oidc.Config{ClientID: audience, SupportedSigningAlgs: issuer.Algorithms, Now: now}
 	return &trusted{configured.URL, oidc.NewVerifier(configured.URL, &keySet{keys}, config)}, nil
 }
 
