@@ -10,7 +10,6 @@ import (
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/console"
-	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/report"
@@ -89,7 +88,7 @@ console. All replicas accept it at once. It is printed once, on standard output;
 					return a.printJSON(console.NewToken(text, r))
 				}
 				printf(a.stderr, "The token, which is shown only now. %s.\n", f.use())
-				if open, err := c.HTTP.Authenticator(auth.Options{}, nil); err == nil && open == nil && f.Role == "" {
+				if c.HTTP.Authentication(nil) == nil && f.Role == "" {
 					printf(a.stderr, "hako does not require a token from MCP clients yet: "+
 						"set http.auth.required: true\n")
 				}

@@ -35,7 +35,7 @@ func TestTokenNew(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	auth, err := c.HTTP.Authenticator(auth.Options{}, nil)
+	auth, err := auth.New(*c.HTTP.Authentication(nil))
 	if err != nil {
 		t.Fatal(err)
 	}

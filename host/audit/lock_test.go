@@ -5,7 +5,9 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/gofrs/flock"
 
@@ -18,22 +20,38 @@ func TestLogThatIsHeld(t *testing.T) {
 	dir := t.TempDir()
 	l := open(t, audit.Options{Dir: dir})
 	appendCalls(t, l, 1)
-	other := flock.New(filepath.Join(dir, "audit.lock"))
-	if err := other.Lock(); err != nil {
-		t.Fatal(err)
-	}
+	release := hold(t, filepath.Join(dir, "audit.lock"))
 	if err := l.Checkpoint(); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("a checkpoint: %v", err)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := l.Append(ctx, call("held")); !errors.Is(err, context.Canceled) {
-		t.Errorf("a record: %v", err)
-	}
-	if err := other.Close(); err != nil {
+	waits(t, l)
+	release()
+	appendCalls(t, l, 1)
+}
+
+// hold locks a file as another process does, until release is called.
+func hold(t *testing.T, path string) (release func()) {
+	t.Helper()
+	other := flock.New(path)
+	if err := other.Lock(); err != nil {
 		t.Fatal(err)
 	}
-	appendCalls(t, l, 1)
+	return func() {
+		if err := other.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// waits fails unless a record waits for the lock until its call is canceled, and the error names the lock.
+func waits(t *testing.T, l *audit.Log) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	err := l.Append(ctx, call("held"))
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "audit.lock") {
+		t.Errorf("a record while another process holds the lock: %v", err)
+	}
 }
 
 // After somebody has removed the file of the lock, all processes lock the new one.
@@ -46,18 +64,9 @@ func TestLockThatWasRemoved(t *testing.T) {
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
-	other := flock.New(path)
-	if err := other.Lock(); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := l.Append(ctx, call("held")); !errors.Is(err, context.Canceled) {
-		t.Errorf("a record while another process holds the new lock: %v", err)
-	}
-	if err := other.Close(); err != nil {
-		t.Fatal(err)
-	}
+	release := hold(t, path)
+	waits(t, l)
+	release()
 	appendCalls(t, l, 1)
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)

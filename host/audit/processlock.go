@@ -3,7 +3,7 @@ package audit
 import (
 	"context"
 	"errors"
-	"io/fs"
+	"fmt"
 	"os"
 	"time"
 )
@@ -20,7 +20,7 @@ type processLock struct {
 // lockRetry is the interval at which a lock that another process holds is tried again.
 const lockRetry = time.Millisecond
 
-// lock waits until no other process holds the lock, or fails when ctx ends. The error matches fs.ErrNotExist if the
+// lock waits until it holds the lock, or fails with the cause when ctx ends. The error matches fs.ErrNotExist if the
 // directory is gone.
 func (l *processLock) lock(ctx context.Context) error {
 	for {
@@ -30,39 +30,27 @@ func (l *processLock) lock(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return fmt.Errorf("another process holds %s: %w", l.path, context.Cause(ctx))
 		case <-time.After(lockRetry):
 		}
 	}
 }
 
-// tryLock takes the lock and reports true, unless another process holds it.
+// tryLock takes the lock and reports true, unless another process holds it or the file has been replaced.
 func (l *processLock) tryLock() (locked bool, err error) {
-	for {
-		if l.file == nil {
-			if err := l.open(); err != nil {
-				return false, err
-			}
-		}
-		if locked, err = tryLockFile(l.file); err != nil || !locked {
-			return false, err
-		}
-		// If somebody has removed or replaced the file, other processes lock the one that is there now.
-		there, err := os.Stat(l.path)
-		if err == nil && os.SameFile(l.info, there) {
-			return true, nil
-		}
-		if err = errors.Join(ignoreNotExist(err), l.close()); err != nil {
+	if l.file == nil {
+		if err := l.open(); err != nil {
 			return false, err
 		}
 	}
-}
-
-func ignoreNotExist(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+	if locked, err = tryLockFile(l.file); err != nil || !locked {
+		return false, err
 	}
-	return err
+	there, err := os.Stat(l.path)
+	if err == nil && os.SameFile(l.info, there) {
+		return true, nil
+	}
+	return false, l.close() // other processes lock the file that is there now: the next attempt opens that
 }
 
 // open opens the file for writing, which network file systems demand for an exclusive lock.

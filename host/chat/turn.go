@@ -140,7 +140,8 @@ const otherPoll = 200 * time.Millisecond
 func (r *run) begin(ctx context.Context) (err error) {
 	e := r.engine
 	for told := false; ; told = true {
-		r.state, err = e.conversations.begin(r.place, r.caller.User, r.said(), r.caller.Locale, r.turn.Shared, e.options.Now())
+		r.state, err = e.conversations.begin(r.place, r.caller.User, r.said(), r.caller.Locale, r.turn.Shared,
+			e.options.Now())
 		var other *runningError
 		if !errors.As(err, &other) {
 			break

@@ -180,7 +180,7 @@ func TestStreamsEndWithTheirTokens(t *testing.T) {
 	}
 }
 
-// TestTokensExpireByTheClock of the server, and not by the machine's, also after a reload.
+// TestTokensExpireByTheClock: tokens expire by the clock of Auth, and not by the machine's.
 func TestTokensExpireByTheClock(t *testing.T) {
 	t.Parallel()
 	now := time.Now().Add(-2 * time.Hour) // the machine is ahead

@@ -154,8 +154,9 @@ plugin:
 }
 
 func TestAuthentication(t *testing.T) {
-	if auth, err := load(t, Source{Dir: t.TempDir(), Default: []byte("locale: en")}).HTTP.Authenticator(auth.Options{}, nil); auth != nil || err != nil {
-		t.Errorf("nothing configured: got %v, %v", auth, err)
+	empty := load(t, Source{Dir: t.TempDir(), Default: []byte("locale: en")})
+	if options := empty.HTTP.Authentication(nil); options != nil {
+		t.Errorf("nothing configured: got %+v", options)
 	}
 	hash := "sha256:" + strings.Repeat("ab", 32)
 	c := load(t, Source{Dir: write(t, `
@@ -169,8 +170,8 @@ http:
       resource: https://hako.example.com/mcp
       issuers: [{url: "https://login.example.com/", keys: "https://login.example.com/keys"}]
 `)})
-	if auth, err := c.HTTP.Authenticator(auth.Options{}, nil); auth == nil || err != nil {
-		t.Errorf("got %v, %v", auth, err)
+	if _, err := auth.New(*c.HTTP.Authentication(nil)); err != nil {
+		t.Error(err)
 	}
 	first, second := c.HTTP.Auth.Tokens[0], c.HTTP.Auth.Tokens[1]
 	if first.User != "robot" || first.Tenant != "acme" || !slices.Equal(first.Scopes, []string{"tools"}) {
@@ -190,7 +191,7 @@ http:
 		"scopes alone": "http: {auth: {scopes: [tools]}}",
 		"no issuer":    "http: {auth: {oauth: {resource: 'https://a.example/mcp'}}}",
 	} {
-		if _, err := load(t, Source{Dir: write(t, text)}).HTTP.Authenticator(auth.Options{}, nil); err == nil {
+		if _, err := auth.New(*load(t, Source{Dir: write(t, text)}).HTTP.Authentication(nil)); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}

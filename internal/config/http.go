@@ -69,12 +69,10 @@ func (h *HTTP) AuthorizationServer() *authserver.Options {
 	return &options
 }
 
-// Authenticator returns what checks tokens, or nil where nobody needs one. Of running it takes the tokens in the store,
-// the clock and the logger; own is hako's own authorization server. All may be nil. It fails if a token or an issuer is
-// malformed.
-func (h *HTTP) Authenticator(running auth.Options, own auth.AuthorizationServer) (*auth.Auth, error) {
+// Authentication returns the options of what checks tokens, or nil where nobody needs one. own is hako's own
+// authorization server, and may be nil. The caller adds what a running server has: Issued, Now and Logger.
+func (h *HTTP) Authentication(own auth.AuthorizationServer) *auth.Options {
 	options := h.Auth
-	options.Issued, options.Now, options.Logger = running.Issued, running.Now, running.Logger
 	if h.OAuth.Resource != "" || len(h.OAuth.Issuers) > 0 {
 		oauth := h.OAuth
 		oauth.Server = own
@@ -84,9 +82,9 @@ func (h *HTTP) Authenticator(running auth.Options, own auth.AuthorizationServer)
 		options.OAuth = &oauth
 	}
 	if !options.Required && len(options.Tokens) == 0 && options.OAuth == nil && len(options.Scopes) == 0 {
-		return nil, nil
+		return nil
 	}
-	return auth.New(options)
+	return &options
 }
 
 // MCP configures what the server tells MCP clients and grants them, over HTTP and stdio.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/internal/config"
 )
@@ -34,7 +33,7 @@ func CheckStart(c *config.Config, h *host.Host) error {
 
 // CheckHTTP reports whether logins or the certificate are not usable, or do not suffice for the address.
 func CheckHTTP(c *config.Config) error {
-	if _, err := authenticator(c, auth.Options{}, nil); err != nil {
+	if _, err := authenticator(c, nil, authResources{}); err != nil {
 		return err
 	}
 	if _, err := newCertificate(c.HTTP.TLSCert, c.HTTP.TLSKey); err != nil {

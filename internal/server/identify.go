@@ -45,7 +45,7 @@ func Identify(ctx context.Context, c *config.Config, s *store.Store, in io.Reade
 		}
 		defer own.Close()
 	}
-	verifier, err := authenticator(c, auth.Options{Issued: issued, Now: s.Time}, own)
+	verifier, err := authenticator(c, own, authResources{issued: issued, now: s.Time})
 	switch {
 	case err != nil:
 		return nil, err

@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"log/slog"
+	"time"
 
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/mcpserver"
 	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/mcpserver/authserver"
@@ -31,7 +34,7 @@ func mcpOptions(c *config.Config, a *auth.Auth, version string) *mcpserver.Optio
 // checkMCP makes the MCP server of a configuration on a host and closes it again. The error says which setting it does
 // not accept.
 func checkMCP(c *config.Config, h *host.Host) error {
-	a, err := authenticator(c, auth.Options{}, nil)
+	a, err := authenticator(c, nil, authResources{})
 	if err != nil {
 		return err
 	}
@@ -42,24 +45,36 @@ func checkMCP(c *config.Config, h *host.Host) error {
 	return server.Close()
 }
 
+// authResources are what the authentication of a server needs beside a configuration: the tokens in the store, the clock
+// and the logger. The zero value is enough to check a configuration.
+type authResources struct {
+	issued *bearer.Issued
+	now    func() time.Time
+	logger *slog.Logger
+}
+
 // authenticator decides who may use MCP over HTTP; nil means everybody. It fails if the configured tokens and issuers
-// are not usable, or are missing at an address that other machines can reach. running has the tokens in the store, the
-// clock and the logger, each of which may be nil. own is hako's own authorization server; a nil one is only checked.
-func authenticator(c *config.Config, running auth.Options, own *authserver.Server) (*auth.Auth, error) {
-	options := c.HTTP.AuthorizationServer()
+// are not usable, or are missing at an address that other machines can reach. own is hako's own authorization server; a
+// nil one is only checked.
+func authenticator(c *config.Config, own *authserver.Server, with authResources) (*auth.Auth, error) {
+	login := c.HTTP.AuthorizationServer()
 	var verifier auth.AuthorizationServer
 	switch {
 	case own != nil:
 		verifier = own
-	case options != nil:
-		if err := options.Check(); err != nil {
+	case login != nil:
+		if err := login.Check(); err != nil {
 			return nil, fmt.Errorf("configuration: http.auth.proxy: %w", err)
 		}
 		verifier = (*authserver.Server)(nil)
 	}
-	a, err := c.HTTP.Authenticator(running, verifier)
-	if err != nil {
-		return nil, fmt.Errorf("configuration: http.auth: %w", err)
+	var a *auth.Auth
+	if options := c.HTTP.Authentication(verifier); options != nil {
+		options.Issued, options.Now, options.Logger = with.issued, with.now, with.logger
+		var err error
+		if a, err = auth.New(*options); err != nil {
+			return nil, fmt.Errorf("configuration: http.auth: %w", err)
+		}
 	}
 	if err := auth.CheckExposure(c.HTTP.Address, a); err != nil {
 		return nil, fmt.Errorf("configuration: http.address: %w", err)
@@ -92,9 +107,10 @@ func (f *mcpFrontend) newLogin(ctx context.Context, c *config.Config) (*authserv
 	return login, nil
 }
 
+// authenticator returns what checks the tokens of a configuration, with the server's own tokens and the store's clock.
 func (f *mcpFrontend) authenticator(c *config.Config, login *authserver.Server) (*auth.Auth, error) {
 	g := f.server.governance
-	return authenticator(c, auth.Options{Issued: g.tokens, Now: g.Store.Time, Logger: f.server.Logger}, login)
+	return authenticator(c, login, authResources{g.tokens, g.Store.Time, f.server.Logger})
 }
 
 func (f *mcpFrontend) start(ctx context.Context) (err error) {

@@ -180,8 +180,8 @@ func (k *Keys) fetch(known *state, wait bool) *state {
 	if next.err = err; err == nil {
 		next.keys, next.fetched = keys, begun
 	} else {
-		k.options.Logger.Warn("the keys of an issuer could not be fetched: its tokens are refused when the known keys are too "+
-			"old",
+		k.options.Logger.Warn("the keys of an issuer could not be fetched: "+
+			"its tokens are refused when the known keys are too old",
 			"issuer", k.options.URL, "err", err, "trusted", max(0, MaxAge-k.since(known.fetched)).Round(time.Second),
 			"limit", MaxAge)
 	}
