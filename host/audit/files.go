@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 )
 
 // files is a log in a directory.
@@ -45,9 +46,15 @@ func openFiles(options *Options, stats *stats) (*files, *key, error) {
 	return f, f.key, nil
 }
 
+// openTime bounds the wait for other processes when the log is opened. They hold it for the time of a record, or of
+// opening it, unless they stand still.
+const openTime = 30 * time.Second
+
 // open prepares the log under the lock.
 func (f *files) open() (err error) {
-	if err := f.lock.lock(context.Background()); err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), openTime)
+	defer cancel()
+	if err := f.lock.lock(ctx); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, f.lock.unlock()) }()

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -27,6 +28,27 @@ func TestLogThatIsHeld(t *testing.T) {
 	waits(t, l)
 	release()
 	appendCalls(t, l, 1)
+}
+
+// Nobody waits without end for a process that stands still when a log is opened.
+func TestOpenWhileHeld(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	release := hold(t, filepath.Join(dir, "audit.lock"))
+	defer release()
+	synctest.Test(t, func(t *testing.T) {
+		begun := time.Now()
+		l, err := audit.Open(&audit.Options{Dir: dir})
+		if err == nil {
+			t.Fatal(l.Close())
+		}
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "another process holds") {
+			t.Error(err)
+		}
+		if waited := time.Since(begun); waited < 10*time.Second || waited > time.Minute {
+			t.Errorf("it waited for %s", waited)
+		}
+	})
 }
 
 // hold locks a file as another process does, until release is called.

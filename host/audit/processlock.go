@@ -17,21 +17,24 @@ type processLock struct {
 	info os.FileInfo // of file
 }
 
-// lockRetry is the interval at which a lock that another process holds is tried again.
-const lockRetry = time.Millisecond
+// lockRetry is the pause before a lock that another process holds is tried again. It doubles up to lockRetryMost.
+const (
+	lockRetry     = time.Millisecond
+	lockRetryMost = 10 * time.Millisecond
+)
 
 // lock waits until it holds the lock, or fails with the cause when ctx ends. The error matches fs.ErrNotExist if the
 // directory is gone.
 func (l *processLock) lock(ctx context.Context) error {
-	for {
+	for pause := lockRetry; ; pause = min(2*pause, lockRetryMost) {
 		locked, err := l.tryLock()
 		if locked || err != nil {
 			return err
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("another process holds %s: %w", l.path, context.Cause(ctx))
-		case <-time.After(lockRetry):
+			return fmt.Errorf("another process holds %s: end it if it stands still: %w", l.path, context.Cause(ctx))
+		case <-time.After(pause):
 		}
 	}
 }
