@@ -138,6 +138,10 @@ of doing the same within that run, so they say more than times, which depend on 
 `
 
 const middle = `
+The bars in milliseconds and microseconds were set on a machine where the native tool makes some 13,000 calls a
+second (` + "`mcp_http_2025_native_c64_rate`" + `, below). A slower machine misses some of them for that reason alone.
+A call with 22 KB to the guest in Rust missed its bar there too: it took 0.37 to 0.49 ms.
+
 Where a bar is missed, this is in the way. A guest that starts each call from its image allocates again what a
 reused guest has kept, and a reset copies back the pages that the call wrote: 3 to 5 microseconds for a small
 call. The fastest of seven instances counts, because a guest that handles JSON takes up to twice as long where
