@@ -26,6 +26,7 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/drivers"
 	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -254,7 +255,7 @@ func vault(t *testing.T, kind, server string) (*credential.Broker, []string) {
 	}
 	b, err := credential.New(credential.Options{
 		Credentials: map[string]credential.Spec{"prize": specs[kind], "another": specs["connected"]},
-		Store:       func(ctx context.Context) (*store.Store, error) { return store.Open(ctx, dir) },
+		Store:       func(ctx context.Context) (*store.Store, error) { return drivers.Open(ctx, dir, nil) },
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ import (
 	"github.com/hako-run/hako/host/mcpserver/sessionstore"
 	"github.com/hako-run/hako/host/quota"
 	"github.com/hako-run/hako/host/sandbox"
-	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/drivers"
 	hostdatabase "github.com/hako-run/hako/internal/database"
 	"github.com/hako-run/hako/internal/leaktest"
 	"github.com/hako-run/hako/internal/testwait"
@@ -38,10 +38,10 @@ func TestConstructorsThatFail(t *testing.T) {
 			"access: read-write, reason: r}]")
 	leaktest.Run(t, map[string]leaktest.Construct{
 		"store": func(ctx context.Context, dir string) (func() error, error) {
-			return leaktest.Closer(store.Open(ctx, dir))
+			return leaktest.Closer(drivers.Open(ctx, dir, nil))
 		},
 		"users of the store": func(ctx context.Context, dir string) (_ func() error, err error) {
-			s, err := store.Open(context.Background(), dir)
+			s, err := drivers.Open(context.Background(), dir, nil)
 			if err != nil {
 				return nil, err
 			}
@@ -112,7 +112,7 @@ func TestConstructorsThatFail(t *testing.T) {
 			return u.Close, nil
 		},
 		"agent": func(ctx context.Context, dir string) (func() error, error) {
-			s, err := store.Open(context.Background(), dir)
+			s, err := drivers.Open(context.Background(), dir, nil)
 			if err != nil {
 				return nil, err
 			}
@@ -124,7 +124,7 @@ func TestConstructorsThatFail(t *testing.T) {
 			return s.Close, nil
 		},
 		"MCP server": func(ctx context.Context, dir string) (func() error, error) {
-			s, err := store.Open(context.Background(), dir)
+			s, err := drivers.Open(context.Background(), dir, nil)
 			if err != nil {
 				return nil, err
 			}
@@ -140,7 +140,7 @@ func TestConstructorsThatFail(t *testing.T) {
 		},
 		"backup": func(ctx context.Context, dir string) (func() error, error) {
 			data := filepath.Join(dir, "data")
-			s, err := store.Open(context.Background(), data)
+			s, err := drivers.Open(context.Background(), data, nil)
 			if err != nil {
 				return nil, err
 			}

@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host/approval"
-	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/drivers"
 	"github.com/hako-run/hako/internal/terminal"
 )
 
@@ -216,7 +216,7 @@ func TestTerminalPromptIsCancelled(t *testing.T) {
 	<-screen.await("Type yes to allow it:")
 	interrupt()
 	outcome{<-done, screen.String(), ""}.want(t, exitInterrupted, "interrupted")
-	s, err := store.Open(t.Context(), filepath.Join(dir, "hako.store"))
+	s, err := drivers.Open(t.Context(), filepath.Join(dir, "hako.store"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

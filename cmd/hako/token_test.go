@@ -15,7 +15,7 @@ import (
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/mcpserver"
 	"github.com/hako-run/hako/host/mcpserver/auth"
-	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/drivers"
 	"github.com/hako-run/hako/internal/config"
 )
 
@@ -149,7 +149,7 @@ func TestRevokeLogin(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	invoke(t, dir, "token", "list").want(t, exitOK) // makes the tables
-	s, err := store.Open(t.Context(), filepath.Join(dir, "hako.store"))
+	s, err := drivers.Open(t.Context(), filepath.Join(dir, "hako.store"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/drivers"
 	"github.com/hako-run/hako/internal/fakes/managedagents"
 	"github.com/hako-run/hako/internal/testwait"
 	"github.com/hako-run/hako/pdk/abi"
@@ -84,7 +85,7 @@ func newWorld(t *testing.T) *world {
 	if err := w.catalog.Put(catalog.Source{Name: "test", Backend: w}, m); err != nil {
 		t.Fatal(err)
 	}
-	if w.store, err = store.Open(t.Context(), t.TempDir()); err != nil {
+	if w.store, err = drivers.Open(t.Context(), t.TempDir(), nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.store.Close() })

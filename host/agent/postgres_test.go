@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/drivers"
 	"github.com/hako-run/hako/internal/fakes/managedagents"
 	"github.com/hako-run/hako/internal/postgrestest"
 )
@@ -12,7 +13,7 @@ import (
 // replica is a store over the database at where, for one runner.
 func replica(t *testing.T, where string) *store.Store {
 	t.Helper()
-	s, err := store.OpenWith(t.Context(), where, &store.Options{Dir: t.TempDir()})
+	s, err := drivers.Open(t.Context(), where, &drivers.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,13 +13,13 @@ import (
 
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/manifest"
-	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/drivers"
 	"github.com/hako-run/hako/internal/storetest"
 )
 
 func approvals(t *testing.T, dir string, options *approval.Options) *approval.Queue {
 	t.Helper()
-	s, err := store.Open(t.Context(), dir)
+	s, err := drivers.Open(t.Context(), dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestOutdatedQuestion(t *testing.T) {
 					id = list[0].ID
 				}
 			}
-			s, err := store.Open(t.Context(), dir)
+			s, err := drivers.Open(t.Context(), dir, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/drivers"
 	"github.com/hako-run/hako/internal/postgrestest"
 	"github.com/hako-run/hako/internal/testwait"
 )
@@ -18,7 +19,7 @@ func desks(t *testing.T) (a, b *approval.Queue, tamper func(statement string, ar
 	t.Helper()
 	where := postgrestest.Start(t)
 	open := func() (*approval.Queue, *store.Store) {
-		s, err := store.OpenWith(t.Context(), where, &store.Options{Dir: t.TempDir()})
+		s, err := drivers.Open(t.Context(), where, &drivers.Options{Dir: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,14 +7,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/drivers"
 	"github.com/hako-run/hako/internal/postgrestest"
 )
 
 // Records that go by retention while the log is verified are no sign that somebody has changed it; others that go are.
 func TestVerifyWhileRecordsExpire(t *testing.T) {
 	t.Parallel()
-	s, err := store.Open(t.Context(), postgrestest.Start(t))
+	s, err := drivers.Open(t.Context(), postgrestest.Start(t), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

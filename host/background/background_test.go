@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/drivers"
 	"github.com/hako-run/hako/internal/postgrestest"
 	"github.com/hako-run/hako/internal/testwait"
 )
@@ -24,7 +25,7 @@ func start(t *testing.T, where string, jobs func(*process) []Job) *process {
 	t.Helper()
 	p := new(process)
 	var err error
-	if p.store, err = store.OpenWith(t.Context(), where, &store.Options{Dir: t.TempDir()}); err != nil {
+	if p.store, err = drivers.Open(t.Context(), where, &drivers.Options{Dir: t.TempDir()}); err != nil {
 		t.Fatal(err)
 	}
 	if p.runner, err = Start(t.Context(), p.store, nil, jobs(p)...); err != nil {
@@ -124,7 +125,7 @@ func TestClose(t *testing.T) {
 
 func TestJobsAreWhole(t *testing.T) {
 	t.Parallel()
-	s, err := store.Open(t.Context(), t.TempDir())
+	s, err := drivers.Open(t.Context(), t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/host/store/postgres"
+
 	"github.com/hako-run/hako/internal/postgrestest"
 )
 
@@ -58,7 +60,7 @@ func TestHostileQueue(t *testing.T) {
 			where := postgrestest.Start(t)
 			first := start(t, where, counting)
 			await(t, func() bool { return first.runs.Load() > 0 })
-			pool, err := first.store.Pool()
+			pool, err := postgres.Pool(first.store)
 			if err != nil {
 				t.Fatal(err)
 			}

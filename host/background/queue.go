@@ -15,6 +15,7 @@ import (
 
 	"github.com/hako-run/hako/host/internal/demote"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/postgres"
 )
 
 const (
@@ -38,7 +39,7 @@ func (due) Kind() string { return "hako" }
 
 // startQueue runs the jobs with river.
 func startQueue(ctx context.Context, s *store.Store, logger *slog.Logger, jobs []Job) (stop func(), err error) {
-	pool, err := s.Pool()
+	pool, err := postgres.Pool(s)
 	if err != nil {
 		return nil, err
 	}

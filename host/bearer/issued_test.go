@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/drivers"
 	"github.com/hako-run/hako/internal/postgrestest"
 )
 
@@ -21,7 +21,7 @@ func replicas(t *testing.T, at string) (one, two *Issued) {
 	t.Helper()
 	var list []*Issued
 	for range 2 {
-		s, err := store.OpenWith(t.Context(), at, &store.Options{Dir: t.TempDir()})
+		s, err := drivers.Open(t.Context(), at, &drivers.Options{Dir: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
 		}

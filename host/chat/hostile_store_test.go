@@ -12,6 +12,7 @@ import (
 	"github.com/hako-run/hako/host/chat"
 	"github.com/hako-run/hako/host/llm"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/drivers"
 	"github.com/hako-run/hako/internal/postgrestest"
 )
 
@@ -136,7 +137,7 @@ func hostileBench(t *testing.T, place string, m *model, budgets chat.Budgets) (*
 	if place == "PostgreSQL" {
 		at = postgrestest.Start(t)
 	}
-	s, err := store.OpenWith(t.Context(), at, &store.Options{Dir: t.TempDir()})
+	s, err := drivers.Open(t.Context(), at, &drivers.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/drivers"
 	"github.com/hako-run/hako/internal/postgrestest"
 	"github.com/hako-run/hako/internal/storetest"
 	"github.com/hako-run/hako/internal/testwait"
@@ -58,7 +59,7 @@ func TestLostName(t *testing.T) {
 func TestStorable(t *testing.T) {
 	t.Parallel()
 	where := postgrestest.Start(t)
-	s, err := store.Open(t.Context(), where)
+	s, err := drivers.Open(t.Context(), where, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/drivers"
 	"github.com/hako-run/hako/host/toolset"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -127,7 +128,7 @@ func newWorldIn(t testing.TB, place string, change func(*world, *console.Options
 			t.Fatal(err)
 		}
 	}
-	w.store, err = store.Open(t.Context(), place)
+	w.store, err = drivers.Open(t.Context(), place, nil)
 	must()
 	t.Cleanup(func() { _ = w.store.Close() })
 	w.policy, err = policy.Parse([]byte(testPolicy))

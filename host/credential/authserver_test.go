@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/drivers"
 )
 
 // authServer is an authorization server with one-time refresh tokens, like freee's.
@@ -151,7 +152,7 @@ func freeeSpec(base string) Spec {
 func options(dir string, spec Spec) Options {
 	o := Options{
 		Credentials: map[string]Spec{"freee": spec},
-		Store:       func(ctx context.Context) (*store.Store, error) { return store.Open(ctx, dir) },
+		Store:       func(ctx context.Context) (*store.Store, error) { return drivers.Open(ctx, dir, nil) },
 	}
 	if store.IsURL(dir) {
 		o.Key = command("echo", "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=")

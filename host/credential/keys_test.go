@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/drivers"
 	"github.com/hako-run/hako/internal/postgrestest"
 )
 
@@ -307,7 +308,7 @@ func TestStoreThatCannotBeOpened(t *testing.T) {
 		t.Error("the status says nothing of it")
 	}
 	newer := t.TempDir()
-	s, err := store.Open(t.Context(), newer)
+	s, err := drivers.Open(t.Context(), newer, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

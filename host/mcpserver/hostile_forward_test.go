@@ -10,6 +10,7 @@ import (
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/mcpserver/sessionstore"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/drivers"
 	"github.com/hako-run/hako/internal/postgrestest"
 	"github.com/hako-run/hako/internal/testwait"
 )
@@ -28,7 +29,7 @@ func newLiar(t *testing.T) (*fleet, *liar) {
 	f.add(database, func(int, *store.Store, *Options) (*catalog.Catalog, Pipeline) {
 		return offer(t, serveEverything, "x"), says(0)
 	}, 0)
-	s, err := store.OpenWith(t.Context(), database, &store.Options{Dir: t.TempDir()})
+	s, err := drivers.Open(t.Context(), database, &drivers.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

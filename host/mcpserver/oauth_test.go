@@ -30,7 +30,7 @@ import (
 	"github.com/hako-run/hako/host/internal/issuer"
 	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/pipeline"
-	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/drivers"
 )
 
 const (
@@ -214,7 +214,7 @@ func TestOAuthIdentity(t *testing.T) {
 // TestBlockedUser: the tokens of a blocked user are refused at once, those of others and of another issuer are not.
 func TestBlockedUser(t *testing.T) {
 	t.Parallel()
-	s, err := store.Open(t.Context(), t.TempDir())
+	s, err := drivers.Open(t.Context(), t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

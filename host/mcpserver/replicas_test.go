@@ -25,6 +25,7 @@ import (
 	"github.com/hako-run/hako/host/mcpserver/sessionstore"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/drivers"
 	"github.com/hako-run/hako/internal/postgrestest"
 	"github.com/hako-run/hako/internal/testwait"
 	"github.com/hako-run/hako/pdk/abi"
@@ -93,7 +94,7 @@ func newFleetOf(t *testing.T, n int, build build) *fleet {
 
 func (f *fleet) add(database string, build build, number int) {
 	f.t.Helper()
-	s, err := store.OpenWith(f.t.Context(), database, &store.Options{Dir: f.t.TempDir()})
+	s, err := drivers.Open(f.t.Context(), database, &drivers.Options{Dir: f.t.TempDir()})
 	if err != nil {
 		f.t.Fatal(err)
 	}

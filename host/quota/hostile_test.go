@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/quota"
-	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/drivers"
 	"github.com/hako-run/hako/internal/postgrestest"
 )
 
@@ -19,7 +19,7 @@ func TestHostileStore(t *testing.T) {
 	rule := &quota.Rule{Name: "calls", Per: quota.Tenant, Rate: 60, Burst: 20, Concurrent: 8}
 	begin := func(t *testing.T, statement string) *quota.Store {
 		t.Helper()
-		s, err := store.OpenWith(t.Context(), postgrestest.Start(t), &store.Options{Dir: t.TempDir()})
+		s, err := drivers.Open(t.Context(), postgrestest.Start(t), &drivers.Options{Dir: t.TempDir()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/quota"
-	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/drivers"
 	"github.com/hako-run/hako/internal/storetest"
 )
 
@@ -174,7 +174,7 @@ func TestComputing(t *testing.T) {
 
 func book(t *testing.T, dir string) *quota.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), dir)
+	s, err := drivers.Open(t.Context(), dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,13 +12,14 @@ import (
 
 	"github.com/hako-run/hako/host/results"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/drivers"
 	"github.com/hako-run/hako/internal/postgrestest"
 	"github.com/hako-run/hako/internal/testwait"
 )
 
 func openStore(t *testing.T, where string) *store.Store {
 	t.Helper()
-	s, err := store.OpenWith(t.Context(), where, &store.Options{Dir: t.TempDir()})
+	s, err := drivers.Open(t.Context(), where, &drivers.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

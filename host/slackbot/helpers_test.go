@@ -18,6 +18,7 @@ import (
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/slackbot"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/drivers"
 	"github.com/hako-run/hako/internal/fakes/slack"
 	"github.com/hako-run/hako/internal/storetest"
 	"github.com/hako-run/hako/internal/testlog"
@@ -149,7 +150,7 @@ func secret(t testing.TB, value string) credential.Source {
 // options are those of a bot in Socket Mode. change may change them.
 func (w *world) options(e slackbot.Engine, change func(*slackbot.Options)) *slackbot.Options {
 	var err error
-	if w.store, err = store.Open(w.t.Context(), w.dir); err != nil {
+	if w.store, err = drivers.Open(w.t.Context(), w.dir, nil); err != nil {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { _ = w.store.Close() })

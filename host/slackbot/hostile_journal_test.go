@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host/slackbot"
-	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/drivers"
 	"github.com/hako-run/hako/internal/fakes/slack"
 	"github.com/hako-run/hako/internal/postgrestest"
 )
@@ -100,7 +100,7 @@ func TestHostileSlackJournal(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			w.dir = postgrestest.Start(t)
-			s, err := store.OpenWith(t.Context(), w.dir, &store.Options{Dir: t.TempDir()})
+			s, err := drivers.Open(t.Context(), w.dir, &drivers.Options{Dir: t.TempDir()})
 			if err != nil {
 				t.Fatal(err)
 			}

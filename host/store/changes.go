@@ -29,7 +29,7 @@ func (s *Store) Changes(ctx context.Context, topic string) <-chan struct{} {
 	started := true
 	s.watchers.once.Do(func() {
 		started = false
-		s.working.Go(func() { s.listen(s.ending, s.watchers.notify) })
+		s.working.Go(func() { s.engine.Listen(s.ending, s.watchers.notify) })
 	})
 	if started {
 		notify(watcher) // listening may have started already
@@ -39,7 +39,7 @@ func (s *Store) Changes(ctx context.Context, topic string) <-chan struct{} {
 
 // Announce notifies the channels of Changes for the topic when tx is committed. It must be called within Update.
 func (s *Store) Announce(ctx context.Context, tx *sql.Tx, topic string) error {
-	return s.announce(ctx, tx, topic)
+	return s.engine.Announce(ctx, tx, topic)
 }
 
 func (w *watchers) add(topic string, watcher chan struct{}) {

@@ -1,4 +1,4 @@
-package store
+package store_test
 
 import (
 	"context"
@@ -7,24 +7,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/internal/storetest"
+
+	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/testwait"
 )
-
-// receive waits for a notification.
-func receive(t *testing.T, watcher <-chan struct{}) {
-	t.Helper()
-	select {
-	case <-watcher:
-	case <-testwait.Context(t).Done():
-		t.Fatal("nothing is heard")
-	}
-}
 
 func TestChanges(t *testing.T) {
 	t.Parallel()
 	over(t, func(t *testing.T, where string) {
-		first, second := open(t, where), open(t, where)
-		if err := first.Migrate(t.Context(), "notes", table); err != nil {
+		first, second := storetest.Open(t, where), storetest.Open(t, where)
+		if err := first.Migrate(t.Context(), "notes", storetest.Table); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
@@ -33,7 +26,7 @@ func TestChanges(t *testing.T) {
 		seen := 0
 		announce := func() {
 			err := first.Update(t.Context(), func(tx *sql.Tx) error {
-				if err := appendNote(t)(tx); err != nil {
+				if err := storetest.AppendNote(t)(tx); err != nil {
 					return err
 				}
 				return first.Announce(t.Context(), tx, "notes")
@@ -44,17 +37,17 @@ func TestChanges(t *testing.T) {
 		}
 		for want := range 5 {
 			for seen < want {
-				receive(t, watcher)
-				seen = count(t, second)
+				storetest.Receive(t, watcher)
+				seen = storetest.Count(t, second)
 			}
 			announce()
 		}
 		for seen < 5 {
-			receive(t, watcher)
-			seen = count(t, second)
+			storetest.Receive(t, watcher)
+			seen = storetest.Count(t, second)
 		}
 		cancel()
-		if !testwait.Until(t, func() bool { return second.topics() == 0 }) {
+		if !testwait.Until(t, func() bool { return store.Topics(second) == 0 }) {
 			t.Error("the watcher stays registered")
 		}
 	})
@@ -63,7 +56,7 @@ func TestChanges(t *testing.T) {
 // TestChangesBeginAmongChanges: a new channel starts without delay while changes occur.
 func TestChangesBeginAmongChanges(t *testing.T) {
 	t.Parallel()
-	s := open(t, t.TempDir())
+	s := storetest.Open(t, t.TempDir())
 	<-s.Changes(t.Context(), "notes")
 	stop := make(chan struct{})
 	var ringing sync.WaitGroup
@@ -73,7 +66,7 @@ func TestChangesBeginAmongChanges(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				s.watchers.notify("")
+				store.Notify(s, "")
 			}
 		}
 	})
@@ -86,20 +79,13 @@ func TestChangesBeginAmongChanges(t *testing.T) {
 	}
 }
 
-// topics returns the number of topics with channels.
-func (s *Store) topics() int {
-	s.watchers.mu.Lock()
-	defer s.watchers.mu.Unlock()
-	return len(s.watchers.topics)
-}
-
 // TestChangesOfOthersAreNotHeard: transactions that are rolled back cause no notification. With PostgreSQL neither do
 // other topics.
 func TestChangesOfOthersAreNotHeard(t *testing.T) {
 	t.Parallel()
-	s := open(t, places["postgres"](t))
+	s := storetest.Open(t, places["postgres"](t))
 	watcher := s.Changes(t.Context(), "notes")
-	receive(t, watcher) // listening has started
+	storetest.Receive(t, watcher) // listening has started
 	last := s.Changes(t.Context(), "last")
 	<-last
 	_ = s.Update(t.Context(), func(tx *sql.Tx) error {
@@ -116,7 +102,7 @@ func TestChangesOfOthersAreNotHeard(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	receive(t, last) // notifications are ordered
+	storetest.Receive(t, last) // notifications are ordered
 	select {
 	case <-watcher:
 		t.Error("a change is heard that none was")
@@ -127,14 +113,14 @@ func TestChangesOfOthersAreNotHeard(t *testing.T) {
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	over(t, func(t *testing.T, where string) {
-		first, second := open(t, where), open(t, where)
-		for _, s := range []*Store{first, second} {
+		first, second := storetest.Open(t, where), storetest.Open(t, where)
+		for _, s := range []*store.Store{first, second} {
 			if err := s.Join(t.Context(), "v1.2.3"); err != nil {
 				t.Fatal(err)
 			}
 		}
 		// A replica that died long ago.
-		if err := exec(t, first, "INSERT INTO replica (id, host, version, started, seen) VALUES ('dead', 'h', 'v', "+
+		if err := storetest.Exec(t, first, "INSERT INTO replica (id, host, version, started, seen) VALUES ('dead', 'h', 'v', "+
 			"1, 1)"); err != nil {
 			t.Fatal(err)
 		}
@@ -153,7 +139,7 @@ func TestReplicas(t *testing.T) {
 		if lost, err := second.LostReplicas(t.Context()); err != nil || len(lost) != 1 || lost[0].ID != "lost" {
 			t.Errorf("lost: %+v, %v", lost, err)
 		}
-		list, err := open(t, where).Replicas(t.Context())
+		list, err := storetest.Open(t, where).Replicas(t.Context())
 		if err != nil || len(list) != 2 || list[0].Version != "v1.2.3" || list[0].Host == "" || list[0].Seen.IsZero() {
 			t.Fatalf("%+v, %v", list, err)
 		}

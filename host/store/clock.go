@@ -18,7 +18,7 @@ type clockReading struct{ server, local time.Time }
 // meant for times that one replica writes and another compares, such as leases.
 func (s *Store) Now(ctx context.Context, tx *sql.Tx) (time.Time, error) {
 	before := time.Now()
-	now, err := s.now(ctx, tx)
+	now, err := s.engine.Now(ctx, tx)
 	if err == nil {
 		s.clock.read(now, before, time.Since(before))
 	}

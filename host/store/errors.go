@@ -14,23 +14,12 @@ var (
 	ErrCorrupt = errors.New("the file is damaged, or is not a database")
 	// ErrNewer means that a newer version of hako has migrated the store.
 	ErrNewer = errors.New("a newer hako created it")
-	// ErrUnprepared means that a store that was opened with Options.ReadOnly lacks tables that this
+	// ErrUnprepared means that a store that was opened for reading alone lacks tables that this
 	// version of hako needs.
 	ErrUnprepared = errors.New("it has not been prepared for this hako yet: hako serve does that")
 	// ErrUnreachable means that the database does not answer in time or refuses connections. The store reconnects by
 	// itself.
 	ErrUnreachable = errors.New("the database cannot be reached")
-	// errPooled means that a connection pooler shares sessions of the server between clients. Session locks and change
-	// notifications cannot work then.
-	errPooled = errors.New("a pooler shares sessions between clients")
 	// ErrLockLost is the cause of a lock's context after the lock was lost. Another process may hold it now.
 	ErrLockLost = errors.New("the connection that held the lock is lost")
 )
-
-// remedies are the remedies for causes.
-var remedies = map[error]string{
-	ErrFull:     "free some space and try again; nothing was changed",
-	ErrLocked:   "try again; if that does not help, check which process has it open",
-	ErrReadOnly: "give this user write permission, or name another directory with store",
-	ErrCorrupt:  "restore it from a backup, or move it away to start with an empty one",
-}

@@ -25,46 +25,17 @@ type Health struct {
 	Pooler bool
 }
 
+// healthChecker is an Engine that has a server.
+type healthChecker interface {
+	Health(ctx context.Context) (*Health, error)
+}
+
 // Health queries the server's state. It returns nil for a directory. Errors are those of Update.
 func (s *Store) Health(ctx context.Context) (*Health, error) {
-	e, ok := s.engine.(*postgres)
+	server, ok := s.engine.(healthChecker)
 	if !ok {
 		return nil, nil
 	}
-	h := new(Health)
-	if err := e.health(ctx, h); err != nil {
-		return nil, e.explain(err)
-	}
-	return h, nil
-}
-
-func (e *postgres) health(ctx context.Context, h *Health) error {
-	conn, err := e.connect(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	var pid uint32
-	var recovery, readOnly bool
-	err = conn.QueryRow(ctx, `SELECT current_setting('server_version'), pg_backend_pid(), pg_is_in_recovery(),
-		current_setting('transaction_read_only')::bool,
-		coalesce(has_schema_privilege(current_schema(), 'CREATE'), false),
-		coalesce((SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()), false),
-		inet_server_addr() IS NULL OR host(inet_server_addr()) IN ('127.0.0.1', '::1'),
-		(SELECT sum(numbackends) FROM pg_stat_database), current_setting('max_connections')::int`).
-		Scan(&h.Version, &pid, &recovery, &readOnly, &h.CanCreate, &h.Encrypted, &h.Local,
-			&h.Connections, &h.MaxConnections)
-	if err != nil {
-		return err
-	}
-	h.ReadOnly = recovery || readOnly
-	h.Pooler = pid != conn.PgConn().PID()
-	start := time.Now()
-	var server time.Time
-	if err := conn.QueryRow(ctx, "SELECT clock_timestamp()").Scan(&server); err != nil {
-		return err
-	}
-	h.Latency = time.Since(start)
-	h.Skew = start.Add(h.Latency / 2).Sub(server)
-	return nil
+	health, err := server.Health(ctx)
+	return health, s.engine.Explain(err)
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package store
+package store_test
 
 import (
 	"context"
@@ -11,8 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/internal/storetest"
+
 	"github.com/jackc/pgx/v5"
 
+	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/postgrestest"
 	"github.com/hako-run/hako/internal/testwait"
 )
@@ -52,14 +55,14 @@ func TestHostileDatabase(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			where := postgrestest.Start(t)
-			a, b := open(t, where), open(t, where)
-			if err := a.Migrate(t.Context(), "notes", table); err != nil {
+			a, b := storetest.Open(t, where), storetest.Open(t, where)
+			if err := a.Migrate(t.Context(), "notes", storetest.Table); err != nil {
 				t.Fatal(err)
 			}
 			rings := b.Changes(t.Context(), "real")
 			<-rings
 			connectBeside(t, where)(flood)
-			if err := a.UpdateInTurn(t.Context(), "turn", appendNote(t)); err != nil {
+			if err := a.UpdateInTurn(t.Context(), "turn", storetest.AppendNote(t)); err != nil {
 				t.Fatal(err)
 			}
 			err := a.Update(t.Context(), func(tx *sql.Tx) error { return a.Announce(t.Context(), tx, "real") })
@@ -74,7 +77,7 @@ func TestHostileDatabase(t *testing.T) {
 			if err := b.Join(t.Context(), "test"); err != nil {
 				t.Error(err)
 			}
-			if n := count(t, b); n != 1 {
+			if n := storetest.Count(t, b); n != 1 {
 				t.Errorf("%d notes", n)
 			}
 			if took := time.Since(b.Time()).Abs(); took > time.Hour {
@@ -87,8 +90,8 @@ func TestHostileDatabase(t *testing.T) {
 		t.Run(fmt.Sprintf("a name of a lock that is %.30q", name), func(t *testing.T) {
 			t.Parallel()
 			where := postgrestest.Start(t)
-			a, b := open(t, where), open(t, where)
-			if err := a.Migrate(t.Context(), "notes", table); err != nil {
+			a, b := storetest.Open(t, where), storetest.Open(t, where)
+			if err := a.Migrate(t.Context(), "notes", storetest.Table); err != nil {
 				t.Fatal(err)
 			}
 			_, release, err := a.Lock(t.Context(), name)
@@ -97,7 +100,7 @@ func TestHostileDatabase(t *testing.T) {
 			}
 			short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
-			if _, _, err := b.Lock(short, name); !errors.Is(err, ErrLocked) {
+			if _, _, err := b.Lock(short, name); !errors.Is(err, store.ErrLocked) {
 				t.Errorf("it is taken twice: %v", err)
 			}
 			if _, other, err := b.Lock(t.Context(), name+" other"); err != nil {
@@ -106,7 +109,7 @@ func TestHostileDatabase(t *testing.T) {
 				other()
 			}
 			release()
-			if err := b.UpdateInTurn(t.Context(), name, appendNote(t)); err != nil {
+			if err := b.UpdateInTurn(t.Context(), name, storetest.AppendNote(t)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -119,11 +122,11 @@ func TestHostileDatabase(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			where := postgrestest.Start(t)
-			if err := open(t, where).Migrate(t.Context(), "notes", table); err != nil {
+			if err := storetest.Open(t, where).Migrate(t.Context(), "notes", storetest.Table); err != nil {
 				t.Fatal(err)
 			}
 			connectBeside(t, where)(change)
-			if err := open(t, where).Migrate(t.Context(), "notes", table); err == nil ||
+			if err := storetest.Open(t, where).Migrate(t.Context(), "notes", storetest.Table); err == nil ||
 				!strings.Contains(err.Error(), "notes") {
 				t.Errorf("got %v", err)
 			}
@@ -132,14 +135,14 @@ func TestHostileDatabase(t *testing.T) {
 	t.Run("a lock that is never released", func(t *testing.T) {
 		t.Parallel()
 		where := postgrestest.Start(t)
-		a, b := open(t, where), open(t, where)
-		if err := a.Migrate(t.Context(), "notes", table); err != nil {
+		a, b := storetest.Open(t, where), storetest.Open(t, where)
+		if err := a.Migrate(t.Context(), "notes", storetest.Table); err != nil {
 			t.Fatal(err)
 		}
 		connectBeside(t, where)("BEGIN; LOCK TABLE note IN ACCESS EXCLUSIVE MODE")
 		short, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 		defer cancel()
-		if err := a.Update(short, appendNote(t)); err == nil {
+		if err := a.Update(short, storetest.AppendNote(t)); err == nil {
 			t.Error("it is written all the same")
 		}
 		if _, release, err := b.Lock(t.Context(), "other"); err != nil {
@@ -160,7 +163,7 @@ func TestHostileReplicas(t *testing.T) {
 		"seen in the far future": {`SELECT 'x' || n, 'h', 'v', 0, 9223372036854775807 FROM generate_series(1, 10) n`,
 			0},
 		"100,000 that live": {`SELECT 'x' || n, 'h', 'v', 0, (extract(epoch FROM now()) * 1000)::bigint
-			FROM generate_series(1, 100000) n`, maxReplicas},
+			FROM generate_series(1, 100000) n`, store.MaxReplicas},
 		"a host of 8 MB": {`SELECT 'x', repeat('h', 8000000), 'v', 0, (extract(epoch FROM now()) * 1000)::bigint`,
 			0},
 		"a version of 8 MB": {`SELECT 'x', 'h', repeat('v', 8000000), 0, (extract(epoch FROM now()) * 1000)::bigint`,
@@ -169,7 +172,7 @@ func TestHostileReplicas(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			where := postgrestest.Start(t)
-			s := open(t, where)
+			s := storetest.Open(t, where)
 			connectBeside(t, where)(`INSERT INTO replica ` + test.rows)
 			list, err := s.Replicas(t.Context())
 			if err != nil || len(list) > test.most {

@@ -47,7 +47,7 @@ func (s *Store) prepare(ctx context.Context) error {
 		return err
 	})
 	if err != nil && !errors.Is(err, ErrUnreachable) && !errors.Is(err, ErrCorrupt) { // the tables are missing
-		err = s.explain(s.migrate(ctx, func(tx *sql.Tx) error {
+		err = s.engine.Explain(s.engine.Migrate(ctx, func(tx *sql.Tx) error {
 			for _, table := range migrationTables {
 				if _, err := tx.ExecContext(ctx, table); err != nil {
 					return err
@@ -73,7 +73,7 @@ func (s *Store) prepare(ctx context.Context) error {
 // from the applied one.
 func (s *Store) Migrate(ctx context.Context, consumer string, steps ...string) error {
 	if s.unprepared {
-		return fmt.Errorf("store %s: %w", s.name(), ErrUnprepared)
+		return fmt.Errorf("store %s: %w", s.engine.Name(), ErrUnprepared)
 	}
 	missing := 0
 	err := s.View(ctx, func(tx *sql.Tx) (err error) {
@@ -84,9 +84,9 @@ func (s *Store) Migrate(ctx context.Context, consumer string, steps ...string) e
 		return err
 	}
 	if s.readOnly {
-		return fmt.Errorf("store %s: %w: its %s lack %d steps", s.name(), ErrUnprepared, consumer, missing)
+		return fmt.Errorf("store %s: %w: its %s lack %d steps", s.engine.Name(), ErrUnprepared, consumer, missing)
 	}
-	return s.explain(s.migrate(ctx, func(tx *sql.Tx) error {
+	return s.engine.Explain(s.engine.Migrate(ctx, func(tx *sql.Tx) error {
 		missing, err := s.countMissing(ctx, tx, consumer, steps) // another process may have applied them
 		if err != nil {
 			return err
@@ -139,11 +139,11 @@ func (s *Store) compare(consumer string, applied []appliedStep, steps []string) 
 		case i < len(steps) && step.checksum != checksum(steps[i]):
 			return fmt.Errorf("store %s: step %d of its %s differs from the applied one: another build of hako "+
 				"migrated the store, so run that one",
-				s.name(), i+1, consumer)
+				s.engine.Name(), i+1, consumer)
 		case i >= len(steps) && step.breaking:
 			return fmt.Errorf("store %s: %w: its %s are at step %d, and this hako knows %d: run the newer hako, or "+
 				"restore a backup from before the update",
-				s.name(), ErrNewer, consumer, len(applied), len(steps))
+				s.engine.Name(), ErrNewer, consumer, len(applied), len(steps))
 		}
 	}
 	return nil

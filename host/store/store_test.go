@@ -1,10 +1,9 @@
-package store
+package store_test
 
 import (
 	"context"
 	"database/sql"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -12,20 +11,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/internal/storetest"
+
+	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/drivers"
 	"github.com/hako-run/hako/internal/postgrestest"
 )
 
-const table = "CREATE TABLE note (id BIGINT PRIMARY KEY, text TEXT NOT NULL)"
-
-func open(t *testing.T, where string) *Store {
-	t.Helper()
-	s, err := Open(t.Context(), where)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.Close() })
-	return s
-}
+// lockPoll is longer than the interval at which a directory tries to acquire a lock.
+const lockPoll = 20 * time.Millisecond
 
 // places are the kinds of stores for tests. Each function creates an empty store and returns its location.
 var places = map[string]func(*testing.T) string{
@@ -45,33 +39,14 @@ func over(t *testing.T, test func(t *testing.T, where string)) {
 	}
 }
 
-func exec(t *testing.T, s *Store, query string, args ...any) error {
-	t.Helper()
-	return s.Update(t.Context(), func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(t.Context(), query, args...)
-		return err
-	})
-}
-
-func count(t *testing.T, s *Store) (n int) {
-	t.Helper()
-	err := s.View(t.Context(), func(tx *sql.Tx) error {
-		return tx.QueryRowContext(t.Context(), "SELECT count(*) FROM note").Scan(&n)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
-}
-
 func TestUpdate(t *testing.T) {
 	t.Parallel()
 	over(t, func(t *testing.T, where string) {
-		s := open(t, where)
-		if err := s.Migrate(t.Context(), "notes", table); err != nil {
+		s := storetest.Open(t, where)
+		if err := s.Migrate(t.Context(), "notes", storetest.Table); err != nil {
 			t.Fatal(err)
 		}
-		if err := exec(t, s, "INSERT INTO note VALUES ($2, $1)", "kept", 1); err != nil {
+		if err := storetest.Exec(t, s, "INSERT INTO note VALUES ($2, $1)", "kept", 1); err != nil {
 			t.Fatal(err)
 		}
 		own := errors.New("own")
@@ -87,21 +62,10 @@ func TestUpdate(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if n := count(t, open(t, where)); n != 1 {
+		if n := storetest.Count(t, storetest.Open(t, where)); n != 1 {
 			t.Errorf("%d rows after opening it again, want 1", n)
 		}
 	})
-}
-
-func TestDirectoryOfAnyName(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "new", "place with ?#%")
-	if err := open(t, dir).Migrate(t.Context(), "notes", table); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, database)); err != nil {
-		t.Error(err)
-	}
 }
 
 // TestUpdatesHaveTheEffectOfOneAfterTheOther: a transaction that reads and then writes is not affected by a concurrent
@@ -109,27 +73,27 @@ func TestDirectoryOfAnyName(t *testing.T) {
 func TestUpdatesHaveTheEffectOfOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	over(t, func(t *testing.T, where string) {
-		first, second := open(t, where), open(t, where)
-		if err := first.Migrate(t.Context(), "notes", table); err != nil {
+		first, second := storetest.Open(t, where), storetest.Open(t, where)
+		if err := first.Migrate(t.Context(), "notes", storetest.Table); err != nil {
 			t.Fatal(err)
 		}
-		if err := exec(t, first, "INSERT INTO note VALUES (0, 'one for the count')"); err != nil {
+		if err := storetest.Exec(t, first, "INSERT INTO note VALUES (0, 'one for the count')"); err != nil {
 			t.Fatal(err)
 		}
 		const each = 20
 		var done sync.WaitGroup
 		for i := range 8 {
-			s := []*Store{first, second}[i%2]
+			s := []*store.Store{first, second}[i%2]
 			done.Go(func() {
 				for range each {
-					if err := s.Update(t.Context(), appendNote(t)); err != nil {
+					if err := s.Update(t.Context(), storetest.AppendNote(t)); err != nil {
 						t.Error(err)
 					}
 				}
 			})
 		}
 		done.Wait()
-		if n := count(t, first); n != 1+8*each {
+		if n := storetest.Count(t, first); n != 1+8*each {
 			t.Errorf("%d rows, want %d", n, 1+8*each)
 		}
 	})
@@ -138,8 +102,8 @@ func TestUpdatesHaveTheEffectOfOneAfterTheOther(t *testing.T) {
 func TestUpdateInTurn(t *testing.T) {
 	t.Parallel()
 	over(t, func(t *testing.T, where string) {
-		stores := []*Store{open(t, where), open(t, where)}
-		if err := stores[0].Migrate(t.Context(), "notes", table); err != nil {
+		stores := []*store.Store{storetest.Open(t, where), storetest.Open(t, where)}
+		if err := stores[0].Migrate(t.Context(), "notes", storetest.Table); err != nil {
 			t.Fatal(err)
 		}
 		var done sync.WaitGroup
@@ -148,7 +112,7 @@ func TestUpdateInTurn(t *testing.T) {
 			done.Go(func() {
 				err := stores[i%2].UpdateInTurn(t.Context(), "notes", func(tx *sql.Tx) error {
 					runs.Add(1)
-					return appendNote(t)(tx)
+					return storetest.AppendNote(t)(tx)
 				})
 				if err != nil {
 					t.Error(err)
@@ -156,35 +120,10 @@ func TestUpdateInTurn(t *testing.T) {
 			})
 		}
 		done.Wait()
-		if n := count(t, stores[0]); n != 40 || runs.Load() != 40 {
+		if n := storetest.Count(t, stores[0]); n != 40 || runs.Load() != 40 {
 			t.Errorf("%d rows by %d runs, want 40 by 40", n, runs.Load())
 		}
 	})
-}
-
-// appendNote counts the notes and inserts one with that number.
-func appendNote(t *testing.T) func(*sql.Tx) error {
-	return func(tx *sql.Tx) error {
-		var n int
-		if err := tx.QueryRowContext(t.Context(), "SELECT count(*) FROM note").Scan(&n); err != nil {
-			return err
-		}
-		_, err := tx.ExecContext(t.Context(), "INSERT INTO note VALUES ($1, 'x')", n)
-		return err
-	}
-}
-
-func TestNewDirectoryIsPrivate(t *testing.T) {
-	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "hako.store")
-	open(t, dir)
-	info, err := os.Stat(dir)
-	if err != nil || info.Mode().Perm() != 0o700 {
-		t.Errorf("mode %v, %v", info.Mode(), err)
-	}
-	if ignore, err := os.ReadFile(filepath.Join(dir, ".gitignore")); err != nil || string(ignore) != "*\n" {
-		t.Errorf(".gitignore holds %q, %v", ignore, err)
-	}
 }
 
 func TestMigrate(t *testing.T) {
@@ -195,24 +134,24 @@ func TestMigrate(t *testing.T) {
 		want  string
 		is    error
 	}{
-		"the same":         {steps: []string{table, second}},
-		"one more":         {steps: []string{table, second, "CREATE TABLE other (id BIGINT)"}},
-		"an older program": {steps: []string{table}},
-		"another step": {steps: []string{table, second + " "},
+		"the same":         {steps: []string{storetest.Table, second}},
+		"one more":         {steps: []string{storetest.Table, second, "CREATE TABLE other (id BIGINT)"}},
+		"an older program": {steps: []string{storetest.Table}},
+		"another step": {steps: []string{storetest.Table, second + " "},
 			want: "step 2 of its notes differs from the applied one"},
-		"an older, another step": {steps: []string{table + " "},
+		"an older, another step": {steps: []string{storetest.Table + " "},
 			want: "step 1 of its notes differs from the applied one"},
-		"a step that fails": {steps: []string{table, second, "CREATE TABLE a (b TEXT)", "nonsense"},
+		"a step that fails": {steps: []string{storetest.Table, second, "CREATE TABLE a (b TEXT)", "nonsense"},
 			want: "step 4 of notes"},
 		"another consumer":    {steps: nil},
-		"two that do no harm": {steps: []string{table, second, "SELECT 1; SELECT 2"}},
+		"two that do no harm": {steps: []string{storetest.Table, second, "SELECT 1; SELECT 2"}},
 	}
 	over(t, func(t *testing.T, where string) {
 		for name, test := range tests {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				s := open(t, places[filepath.Base(filepath.Dir(t.Name()))](t))
-				if err := s.Migrate(t.Context(), "notes", table, second); err != nil {
+				s := storetest.Open(t, places[filepath.Base(filepath.Dir(t.Name()))](t))
+				if err := s.Migrate(t.Context(), "notes", storetest.Table, second); err != nil {
 					t.Fatal(err)
 				}
 				err := s.Migrate(t.Context(), "notes", test.steps...)
@@ -220,7 +159,7 @@ func TestMigrate(t *testing.T) {
 					err != nil && !strings.Contains(err.Error(), test.want) {
 					t.Errorf("got %v, want %q (%v)", err, test.want, test.is)
 				}
-				if err := s.Migrate(t.Context(), "notes", table, second); test.want == "step 4 of notes" && err != nil {
+				if err := s.Migrate(t.Context(), "notes", storetest.Table, second); test.want == "step 4 of notes" && err != nil {
 					t.Errorf("the failed migration left something: %v", err)
 				}
 			})
@@ -253,17 +192,17 @@ func TestOlderProgramBesideANewerOne(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				where := places[filepath.Base(filepath.Dir(t.Name()))](t)
-				if err := open(t, where).Migrate(t.Context(), "notes", table, test.step); err != nil {
+				if err := storetest.Open(t, where).Migrate(t.Context(), "notes", storetest.Table, test.step); err != nil {
 					t.Fatal(err)
 				}
-				older := open(t, where)
-				err := older.Migrate(t.Context(), "notes", table)
-				if errors.Is(err, ErrNewer) == test.additive || err != nil &&
+				older := storetest.Open(t, where)
+				err := older.Migrate(t.Context(), "notes", storetest.Table)
+				if errors.Is(err, store.ErrNewer) == test.additive || err != nil &&
 					!strings.Contains(err.Error(),
 						"its notes are at step 2, and this hako knows 1: run the newer hako") {
 					t.Fatalf("got %v", err)
 				}
-				if test.additive && exec(t, older, "INSERT INTO note (id, text) VALUES (1, 'x')") != nil {
+				if test.additive && storetest.Exec(t, older, "INSERT INTO note (id, text) VALUES (1, 'x')") != nil {
 					t.Error("the older program cannot write")
 				}
 			})
@@ -278,12 +217,12 @@ func TestMigrationsAtOnce(t *testing.T) {
 		var done sync.WaitGroup
 		for range 6 {
 			done.Go(func() {
-				s, err := Open(t.Context(), where)
+				s, err := drivers.Open(t.Context(), where, nil)
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				if err := s.Migrate(t.Context(), "notes", table,
+				if err := s.Migrate(t.Context(), "notes", storetest.Table,
 					"ALTER TABLE note ADD COLUMN author TEXT"); err != nil {
 					t.Error(err)
 				}
@@ -301,7 +240,7 @@ func TestLockIsSharedByProcesses(t *testing.T) {
 	t.Parallel()
 	over(t, func(t *testing.T, where string) {
 		const name = "credential/../日本 語"
-		first, second := open(t, where), open(t, where)
+		first, second := storetest.Open(t, where), storetest.Open(t, where)
 		held, release, err := first.Lock(t.Context(), name)
 		if err != nil {
 			t.Fatal(err)
@@ -313,8 +252,8 @@ func TestLockIsSharedByProcesses(t *testing.T) {
 		defer other()
 		ctx, cancel := context.WithTimeout(t.Context(), 3*lockPoll)
 		defer cancel()
-		for _, s := range []*Store{first, second} {
-			if _, _, err := s.Lock(ctx, name); !errors.Is(err, ErrLocked) || !errors.Is(err, context.DeadlineExceeded) {
+		for _, s := range []*store.Store{first, second} {
+			if _, _, err := s.Lock(ctx, name); !errors.Is(err, store.ErrLocked) || !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("got %v", err)
 			}
 		}
@@ -339,7 +278,7 @@ func TestLockThatIsFreeNeedsNoPatience(t *testing.T) {
 	over(t, func(t *testing.T, where string) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 		defer cancel()
-		held, release, err := open(t, where).Lock(ctx, "free")
+		held, release, err := storetest.Open(t, where).Lock(ctx, "free")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -355,7 +294,7 @@ func TestLockThatIsFreeNeedsNoPatience(t *testing.T) {
 func TestLockDead(t *testing.T) {
 	t.Parallel()
 	over(t, func(t *testing.T, where string) {
-		living, other := open(t, where), open(t, where)
+		living, other := storetest.Open(t, where), storetest.Open(t, where)
 		_, dies, err := living.Lock(t.Context(), "process 1")
 		if err != nil {
 			t.Fatal(err)
@@ -375,7 +314,7 @@ func TestLockDead(t *testing.T) {
 func TestLockHammer(t *testing.T) {
 	t.Parallel()
 	over(t, func(t *testing.T, where string) {
-		stores := []*Store{open(t, where), open(t, where), open(t, where)}
+		stores := []*store.Store{storetest.Open(t, where), storetest.Open(t, where), storetest.Open(t, where)}
 		var inside, times atomic.Int64
 		var done sync.WaitGroup
 		for i := range 9 {
@@ -401,73 +340,6 @@ func TestLockHammer(t *testing.T) {
 	})
 }
 
-func TestLockedDatabase(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	first := open(t, dir)
-	if err := first.Migrate(t.Context(), "notes", table); err != nil {
-		t.Fatal(err)
-	}
-	impatient, err := sql.Open("sqlite3", source(first.name(), time.Millisecond))
-	if err != nil {
-		t.Fatal(err)
-	}
-	second := &Store{engine: &sqlite{dir: dir, db: impatient}, end: func() {}}
-	defer second.Close()
-	err = first.Update(t.Context(), func(*sql.Tx) error {
-		if n := count(t, second); n != 0 {
-			t.Errorf("%d rows", n)
-		}
-		if err := open(t, dir).Migrate(t.Context(), "notes", table); err != nil {
-			t.Errorf("it cannot be opened meanwhile: %v", err)
-		}
-		return exec(t, second, "INSERT INTO note VALUES (1, 'x')")
-	})
-	if !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), "another process holds the lock") {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestDamage(t *testing.T) {
-	t.Parallel()
-	tests := map[string]struct {
-		damage func(dir string) error
-		want   error
-	}{
-		"no database": {func(dir string) error {
-			return os.WriteFile(filepath.Join(dir, database), []byte(strings.Repeat("text ", 1000)), 0o600)
-		}, ErrCorrupt},
-		"a directory": {func(dir string) error { return os.Mkdir(filepath.Join(dir, database), 0o700) }, ErrReadOnly},
-		"cut off":     {cutOff, ErrCorrupt},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			if err := test.damage(dir); err != nil {
-				t.Fatal(err)
-			}
-			s, err := Open(t.Context(), dir)
-			if err == nil {
-				err = s.Migrate(t.Context(), "notes", table)
-				_ = s.Close()
-			}
-			if !errors.Is(err, test.want) {
-				t.Errorf("got %v, want %v", err, test.want)
-			}
-		})
-	}
-}
-
-// cutOff creates a store without its second page.
-func cutOff(dir string) error {
-	s, err := Open(context.Background(), dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(s.Close(), os.Truncate(filepath.Join(dir, database), 4096+100))
-}
-
 // TestOpenTogether: processes that start at once with a new store all open it.
 func TestOpenTogether(t *testing.T) {
 	t.Parallel()
@@ -475,7 +347,7 @@ func TestOpenTogether(t *testing.T) {
 		var wait sync.WaitGroup
 		for range 6 {
 			wait.Go(func() {
-				s, err := Open(t.Context(), where)
+				s, err := drivers.Open(t.Context(), where, nil)
 				if err != nil {
 					t.Error(err)
 					return

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/drivers"
 )
 
 // Postgres has the settings of a store that is a PostgreSQL database.
@@ -46,23 +47,23 @@ func checkStore(text string) error {
 
 // OpenStore opens the store as it is configured; the caller closes it.
 func (c *Config) OpenStore(ctx context.Context, logger *slog.Logger) (*store.Store, error) {
-	return store.OpenWith(ctx, c.Store, c.storeOptions(logger))
+	return drivers.Open(ctx, c.Store, c.storeOptions(logger))
 }
 
 // InspectStore opens the store, which must be a database, without changing it. The caller closes it.
 func (c *Config) InspectStore(ctx context.Context, logger *slog.Logger) (*store.Store, error) {
 	o := c.storeOptions(logger)
 	o.ReadOnly = true
-	return store.OpenWith(ctx, c.Store, o)
+	return drivers.Open(ctx, c.Store, o)
 }
 
 // AwaitStore waits until the store can be opened, if it is a database.
 func (c *Config) AwaitStore(ctx context.Context, logger *slog.Logger) error {
-	return store.Await(ctx, c.Store, c.storeOptions(logger), c.Postgres.Wait)
+	return drivers.Await(ctx, c.Store, c.storeOptions(logger), c.Postgres.Wait)
 }
 
-func (c *Config) storeOptions(logger *slog.Logger) *store.Options {
-	o := &store.Options{
+func (c *Config) storeOptions(logger *slog.Logger) *drivers.Options {
+	o := &drivers.Options{
 		Dir: c.StateDir(), Connections: c.Postgres.Connections, StatementTimeout: c.Postgres.StatementTimeout,
 		Logger: logger,
 	}

@@ -7,10 +7,11 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/drivers"
 	"github.com/hako-run/hako/internal/postgrestest"
 )
 
-// Where returns the location of a new, empty store for store.Open: a directory of the test, or a PostgreSQL database if
+// Where returns the location of a new, empty store for drivers.Open: a directory of the test, or a PostgreSQL database if
 // the environment variable TEST_STORE is "postgres".
 func Where(t testing.TB) string {
 	t.Helper()
@@ -23,7 +24,7 @@ func Where(t testing.TB) string {
 // Open opens the store at where until the end of the test.
 func Open(t testing.TB, where string) *store.Store {
 	t.Helper()
-	s, err := store.Open(t.Context(), where)
+	s, err := drivers.Open(t.Context(), where, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

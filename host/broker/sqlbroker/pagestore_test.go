@@ -18,7 +18,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/hako-run/hako/host/grant"
-	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/drivers"
 	"github.com/hako-run/hako/internal/database"
 	"github.com/hako-run/hako/internal/postgrestest"
 	"github.com/hako-run/hako/internal/testwait"
@@ -28,7 +28,7 @@ import (
 // newPageStore opens a store and a PageStore in it, like one replica.
 func newPageStore(t testing.TB, url string) *PageStore {
 	t.Helper()
-	s, err := store.OpenWith(t.Context(), url, &store.Options{Dir: t.TempDir()})
+	s, err := drivers.Open(t.Context(), url, &drivers.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestCommitRunsAgain(t *testing.T) {
 // TestFewConnections: a writer gets a connection while snapshots use the others, even in a small pool.
 func TestFewConnections(t *testing.T) {
 	t.Parallel()
-	s, err := store.OpenWith(t.Context(), postgrestest.Start(t), &store.Options{Dir: t.TempDir(), Connections: 1})
+	s, err := drivers.Open(t.Context(), postgrestest.Start(t), &drivers.Options{Dir: t.TempDir(), Connections: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

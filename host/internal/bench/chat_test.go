@@ -19,6 +19,7 @@ import (
 	"github.com/hako-run/hako/host/metrics"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/drivers"
 )
 
 const (
@@ -29,7 +30,7 @@ const (
 // chat measures the time of a turn apart from its model, with many concurrent conversations that start within a second.
 // Each turn asks the model twice, with a tool call in between.
 func (r *results) chat(t *testing.T) {
-	s, err := store.Open(t.Context(), t.TempDir())
+	s, err := drivers.Open(t.Context(), t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

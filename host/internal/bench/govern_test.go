@@ -13,7 +13,7 @@ import (
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/quota"
-	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/drivers"
 )
 
 // govern measures the time that policy, quota and audit add to a call, and the throughput of the audit log.
@@ -47,7 +47,7 @@ func (r *results) govern(t *testing.T) {
 // governance returns a pipeline with a number of rules, of which the last allows the call.
 func governance(t *testing.T, rules int) pipeline.Governance {
 	t.Helper()
-	s, err := store.Open(t.Context(), t.TempDir())
+	s, err := drivers.Open(t.Context(), t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/llm"
 	"github.com/hako-run/hako/host/slackbot"
-	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/drivers"
 	"github.com/hako-run/hako/internal/fakes/slack"
 )
 
@@ -45,7 +45,7 @@ func (r *results) slack(t *testing.T) {
 	server.UseSocketMode("xapp-bench")
 	web := httptest.NewServer(server)
 	t.Cleanup(web.Close)
-	s, err := store.Open(t.Context(), t.TempDir())
+	s, err := drivers.Open(t.Context(), t.TempDir(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,6 +24,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc/oidctest"
 
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/drivers"
 	"github.com/hako-run/hako/internal/storetest"
 )
 
@@ -134,7 +135,7 @@ func newWorld(t *testing.T, change ...func(*Options)) *world {
 	t.Helper()
 	w := &world{t: t, provider: newProvider()}
 	var err error
-	if w.store, err = store.Open(t.Context(), storetest.Where(t)); err != nil {
+	if w.store, err = drivers.Open(t.Context(), storetest.Where(t), nil); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = w.store.Close() })

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/drivers"
 	"github.com/hako-run/hako/internal/postgrestest"
 	"github.com/hako-run/hako/internal/testwait"
 )
@@ -16,7 +16,7 @@ import (
 // open opens one more replica over the database at where.
 func open(t *testing.T, where string) *SQL {
 	t.Helper()
-	s, err := store.OpenWith(t.Context(), where, &store.Options{Dir: t.TempDir()})
+	s, err := drivers.Open(t.Context(), where, &drivers.Options{Dir: t.TempDir()})
 	check(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	check(t, s.Join(t.Context(), "test"))

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/drivers"
 	"github.com/hako-run/hako/internal/postgrestest"
 	"github.com/hako-run/hako/internal/testwait"
 )
@@ -27,7 +27,7 @@ func places(t *testing.T, run func(t *testing.T, open func() *SQL)) {
 			t.Parallel()
 			place := where(t)
 			run(t, func() *SQL {
-				s, err := store.OpenWith(t.Context(), place, &store.Options{Dir: t.TempDir()})
+				s, err := drivers.Open(t.Context(), place, &drivers.Options{Dir: t.TempDir()})
 				if err != nil {
 					t.Fatal(err)
 				}

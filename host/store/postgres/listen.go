@@ -1,4 +1,4 @@
-package store
+package postgres
 
 import (
 	"context"
@@ -21,8 +21,8 @@ const (
 	reconnectMost  = 5 * time.Second
 )
 
-// listen keeps a connection open that receives notifications.
-func (e *postgres) listen(ctx context.Context, notify func(topic string)) {
+// Listen keeps a connection open that receives notifications.
+func (e *engine) Listen(ctx context.Context, notify func(topic string)) {
 	wait, said := reconnectAfter, ""
 	heard := func(topic string) {
 		if said != "" {
@@ -54,7 +54,7 @@ func (e *postgres) listen(ctx context.Context, notify func(topic string)) {
 }
 
 // listenOnce listens until the connection is lost. Notifications before it listens may be missed.
-func (e *postgres) listenOnce(ctx context.Context, notify func(topic string)) error {
+func (e *engine) listenOnce(ctx context.Context, notify func(topic string)) error {
 	connecting, cancel := context.WithTimeout(ctx, e.connectBound()+listenAnswer)
 	defer cancel()
 	conn, err := e.connect(connecting)

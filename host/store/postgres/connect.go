@@ -1,4 +1,4 @@
-package store
+package postgres
 
 import (
 	"context"
@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/hako-run/hako/host/store"
 )
 
 // connectError explains in one line why connecting failed. The text of pgconn has several lines.
@@ -84,36 +86,36 @@ func connectCondition(err error) condition {
 	case errors.As(err, &own):
 		return serverCondition(own)
 	case errors.As(err, &name):
-		return condition{ErrUnreachable, "check the host in store and this machine's name servers"}
+		return condition{store.ErrUnreachable, "check the host in store and this machine's name servers"}
 	case errors.Is(err, syscall.ECONNREFUSED):
-		return condition{ErrUnreachable, "nothing listens there: check host and port in store, and that the server " +
+		return condition{store.ErrUnreachable, "nothing listens there: check host and port in store, and that the server " +
 			"runs and listens there (listen_addresses)"}
 	case errors.Is(err, os.ErrNotExist):
-		return condition{ErrUnreachable, "there is no such socket: check host and port in store, and that the " +
+		return condition{store.ErrUnreachable, "there is no such socket: check host and port in store, and that the " +
 			"server runs"}
 	case isCertificate(err):
-		return condition{ErrUnreachable, "set sslrootcert in store to the certificate of the server's CA, and write " +
+		return condition{store.ErrUnreachable, "set sslrootcert in store to the certificate of the server's CA, and write " +
 			"the host as in the server's certificate"}
 	case refusesTLS(err):
-		return condition{ErrUnreachable, "the server does not support encryption: set ssl=on there, or on a trusted " +
+		return condition{store.ErrUnreachable, "the server does not support encryption: set ssl=on there, or on a trusted " +
 			"network sslmode=disable in store"}
 	case errors.As(err, &network) && network.Timeout():
-		return condition{ErrUnreachable, "check host and port in store, firewalls and the network; calls succeed " +
+		return condition{store.ErrUnreachable, "check host and port in store, firewalls and the network; calls succeed " +
 			"again when the server answers"}
 	}
-	return condition{ErrUnreachable, "calls succeed again when the server answers"}
+	return condition{store.ErrUnreachable, "calls succeed again when the server answers"}
 }
 
 // serverCondition explains an error that the server reports during connecting.
 func serverCondition(own *pgconn.PgError) condition {
 	if own.Code == "28000" && strings.Contains(own.Message, "no encryption") {
-		return condition{ErrUnreachable, "the server may require encryption: add sslmode=verify-full and " +
+		return condition{store.ErrUnreachable, "the server may require encryption: add sslmode=verify-full and " +
 			"sslrootcert=FILE to store, or check its pg_hba.conf"}
 	}
 	if t, ok := conditionOf(own.Code); ok {
 		return t
 	}
-	return condition{ErrUnreachable, "see the server's log"}
+	return condition{store.ErrUnreachable, "see the server's log"}
 }
 
 // refusesTLS reports whether the server refused a required encryption.

@@ -1,4 +1,6 @@
-package store
+// Package postgres is the PostgreSQL database of a store, which several replicas share. Locks are advisory locks, change
+// notifications are LISTEN and NOTIFY.
+package postgres
 
 import (
 	"context"
@@ -6,7 +8,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/url"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,8 +19,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/address"
-	"github.com/hako-run/hako/internal/lazyregexp"
 	"github.com/hako-run/hako/internal/visible"
 )
 
@@ -31,8 +33,66 @@ const (
 	answerTime = 3 * time.Second
 )
 
-// postgres is a PostgreSQL database.
-type postgres struct {
+// Options configures Open and Await. A nil *Options means all defaults.
+type Options struct {
+	// Dir is a local directory for data that may be lost. Empty means the directory "store" in the user's cache
+	// directory.
+	Dir string
+	// Password returns the password for each new connection. Nil means the password in the URL, PGPASSWORD or the
+	// password file.
+	Password func(context.Context) (string, error)
+	// Connections is the maximum number of connections for transactions, at least 2. Zero means 10. A store uses two
+	// more, for locks and for notifications.
+	Connections int
+	// StatementTimeout is the timeout of each statement. A connection to a server that does not answer at all fails 3
+	// seconds later. Zero means 10 s.
+	StatementTimeout time.Duration
+	// Logger receives warnings about lost connections. Nil discards them.
+	Logger *slog.Logger
+	// ReadOnly opens the database without changing it. Migrate fails with store.ErrUnprepared instead of creating
+	// tables.
+	ReadOnly bool
+}
+
+func (o *Options) withDefaults() *Options {
+	filled := Options{}
+	if o != nil {
+		filled = *o
+	}
+	if filled.Dir == "" {
+		filled.Dir = cacheDir()
+	}
+	if filled.Connections == 0 {
+		filled.Connections = 10
+	}
+	filled.Connections = max(filled.Connections, 2)
+	if filled.StatementTimeout == 0 {
+		filled.StatementTimeout = 10 * time.Second
+	}
+	if filled.Logger == nil {
+		filled.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &filled
+}
+
+// Open opens the store in the PostgreSQL database at a URL of libpq's form (PostgreSQL's documentation, section
+// 34.1.1.2). Missing parts come from libpq's environment variables:
+// postgres://USER@HOST:PORT/DATABASE?sslmode=verify-full&sslrootcert=FILE. The caller closes the Store.
+//
+// The error matches store.ErrUnreachable, ErrReadOnly, ErrCorrupt or ErrFull if that is the cause, and never shows the
+// password.
+func Open(ctx context.Context, url string, options *Options) (*store.Store, error) {
+	o := options.withDefaults()
+	replica := store.NewReplica()
+	e, err := connect(ctx, url, replica, o)
+	if err != nil {
+		return nil, err
+	}
+	return store.New(ctx, e, &store.Options{Dir: o.Dir, Replica: replica, ReadOnly: o.ReadOnly})
+}
+
+// engine is a PostgreSQL database.
+type engine struct {
 	options *Options
 	config  *pgx.ConnConfig // of connections outside of the pool, without a read timeout
 	pool    *pgxpool.Pool
@@ -43,10 +103,10 @@ type postgres struct {
 	library *pgxpool.Pool // guarded by mu; nil before Pool is called
 }
 
-var _ engine = (*postgres)(nil)
+var _ store.Engine = (*engine)(nil)
 
-// newPostgres parses the URL and returns the configuration of the pool, without connecting.
-func newPostgres(where, replica string, o *Options) (*postgres, *pgxpool.Config, error) {
+// newEngine parses the URL and returns the configuration of the pool, without connecting.
+func newEngine(where, replica string, o *Options) (*engine, *pgxpool.Config, error) {
 	config, err := pgxpool.ParseConfig(where)
 	if err != nil {
 		return nil, nil, badURL(where, err)
@@ -61,11 +121,11 @@ func newPostgres(where, replica string, o *Options) (*postgres, *pgxpool.Config,
 	if c.RuntimeParams["application_name"] == "" {
 		c.RuntimeParams["application_name"] = "hako " + replica
 	}
-	return &postgres{options: o, config: c.Copy()}, config, nil
+	return &engine{options: o, config: c.Copy()}, config, nil
 }
 
 // connectBound is the longest that connecting may take: the timeout of each host of the URL.
-func (e *postgres) connectBound() time.Duration {
+func (e *engine) connectBound() time.Duration {
 	return time.Duration(1+len(e.config.Fallbacks)) * e.config.ConnectTimeout
 }
 
@@ -99,9 +159,9 @@ func isLocal(host string) bool {
 	return address.IsLoopback(host) || filepath.IsAbs(host) || strings.HasPrefix(host, "@")
 }
 
-// openPostgres connects to the database and checks for an unsuitable pooler.
-func openPostgres(ctx context.Context, where, replica string, o *Options) (*postgres, error) {
-	e, config, err := newPostgres(where, replica, o)
+// connect connects to the database and checks for an unsuitable pooler.
+func connect(ctx context.Context, where, replica string, o *Options) (*engine, error) {
+	e, config, err := newEngine(where, replica, o)
 	if err != nil {
 		return nil, err
 	}
@@ -114,24 +174,20 @@ func openPostgres(ctx context.Context, where, replica string, o *Options) (*post
 	config.AfterConnect = e.settings(o.StatementTimeout)
 	config.ConnConfig.DialFunc = withReadTimeout(config.ConnConfig.DialFunc, o.StatementTimeout+answerTime)
 	if e.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
-		return nil, e.explain(err)
+		return nil, e.Explain(err)
 	}
 	e.db = stdlib.OpenDBFromPool(e.pool)
 	e.locks = newLocks(e)
 	if err := e.checkPooler(ctx); err != nil {
-		return nil, errors.Join(e.explain(err), e.close())
+		return nil, errors.Join(e.Explain(err), e.Close())
 	}
 	return e, nil
 }
 
-// password matches URLs that contain a password, including URLs that are invalid because of it.
-var password = lazyregexp.New(`:[^@]*@|(?i)password`)
-
 // badURL returns the error for an invalid URL. pgx cannot redact every password, so the URL is shown only if it
 // contains none.
 func badURL(where string, err error) error {
-	_, rest, _ := strings.Cut(where, "://")
-	if password().MatchString(rest) {
+	if store.Redacted(where) != where {
 		return fmt.Errorf("store: the URL is invalid (it is not shown, because it contains a password): write it as " +
 			"postgres://USER@HOST:PORT/DATABASE, and give the password with postgres.password; in a URL all but " +
 			"letters and digits in it is percent-encoded")
@@ -149,7 +205,7 @@ func cacheDir() string {
 }
 
 // password sets the password of a new connection.
-func (e *postgres) password(ctx context.Context, config *pgx.ConnConfig) (err error) {
+func (e *engine) password(ctx context.Context, config *pgx.ConnConfig) (err error) {
 	if e.options.Password == nil {
 		return nil
 	}
@@ -161,7 +217,7 @@ func (e *postgres) password(ctx context.Context, config *pgx.ConnConfig) (err er
 
 // settings returns the function that configures the session of a new connection. The settings are not startup
 // parameters, which poolers refuse.
-func (e *postgres) settings(statements time.Duration) func(context.Context, *pgx.Conn) error {
+func (e *engine) settings(statements time.Duration) func(context.Context, *pgx.Conn) error {
 	// With these keepalives the server detects within 25 seconds that this machine is gone, and releases its locks.
 	text := fmt.Sprintf("SET statement_timeout = %d; SET idle_in_transaction_session_timeout = 60000; "+
 		"SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3",
@@ -174,7 +230,7 @@ func (e *postgres) settings(statements time.Duration) func(context.Context, *pgx
 }
 
 // connect opens a connection outside of the pool.
-func (e *postgres) connect(ctx context.Context) (*pgx.Conn, error) {
+func (e *engine) connect(ctx context.Context) (*pgx.Conn, error) {
 	config := e.config.Copy()
 	if err := e.password(ctx, config); err != nil {
 		return nil, err
@@ -191,29 +247,31 @@ func (e *postgres) connect(ctx context.Context) (*pgx.Conn, error) {
 }
 
 // name returns the URL without user, password and parameters.
-func (e *postgres) name() string {
+func (e *engine) Name() string {
 	return fmt.Sprintf("postgres://%s:%d/%s", e.config.Host, e.config.Port, e.config.Database)
 }
 
-func (e *postgres) connections() int { return e.options.Connections }
+func (e *engine) Connections() int { return e.options.Connections }
 
-func (e *postgres) begin(ctx context.Context, write bool) (*sql.Tx, error) {
+func (e *engine) Shared() bool { return true }
+
+func (e *engine) Begin(ctx context.Context, write bool) (*sql.Tx, error) {
 	if write {
 		return e.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelSerializable})
 	}
 	return e.db.BeginTx(ctx, &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true})
 }
 
-// migrate runs f under a lock and sees all that is committed by then. It uses a separate connection, because its
+// Migrate runs f under a lock and sees all that is committed by then. It uses a separate connection, because its
 // statements may be slow.
-func (e *postgres) migrate(ctx context.Context, f func(*sql.Tx) error) error {
+func (e *engine) Migrate(ctx context.Context, f func(*sql.Tx) error) error {
 	db := stdlib.OpenDB(*e.config.Copy(), stdlib.OptionBeforeConnect(e.password),
 		stdlib.OptionAfterConnect(e.settings(0)))
 	defer db.Close()
 	return inTurn(ctx, db, "migration", f)
 }
 
-func (e *postgres) inTurn(ctx context.Context, name string, f func(*sql.Tx) error) error {
+func (e *engine) InTurn(ctx context.Context, name string, f func(*sql.Tx) error) error {
 	return inTurn(ctx, e.db, name, f)
 }
 
@@ -227,7 +285,7 @@ func inTurn(ctx context.Context, db *sql.DB, name string, f func(*sql.Tx) error)
 	if err != nil {
 		return err
 	}
-	return finish(tx, func(tx *sql.Tx) error {
+	return store.Commit(tx, func(tx *sql.Tx) error {
 		const lock = "SELECT set_config('idle_in_transaction_session_timeout', $2, true), pg_advisory_xact_lock($1)"
 		if _, err := tx.ExecContext(ctx, lock, lockKey("turn "+name), turnIdle); err != nil {
 			return err
@@ -236,17 +294,17 @@ func inTurn(ctx context.Context, db *sql.DB, name string, f func(*sql.Tx) error)
 	})
 }
 
-func (e *postgres) now(ctx context.Context, tx *sql.Tx) (now time.Time, err error) {
+func (e *engine) Now(ctx context.Context, tx *sql.Tx) (now time.Time, err error) {
 	err = tx.QueryRowContext(ctx, "SELECT clock_timestamp()").Scan(&now)
 	return now, err
 }
 
-func (e *postgres) announce(ctx context.Context, tx *sql.Tx, topic string) error {
+func (e *engine) Announce(ctx context.Context, tx *sql.Tx, topic string) error {
 	_, err := tx.ExecContext(ctx, "SELECT pg_notify($1, $2)", channel, topic)
 	return err
 }
 
-func (e *postgres) close() error {
+func (e *engine) Close() error {
 	e.locks.close()
 	err := e.db.Close()
 	e.pool.Close()
@@ -256,21 +314,4 @@ func (e *postgres) close() error {
 		e.library.Close()
 	}
 	return err
-}
-
-// Redacted returns the URL of a database without its password. If the position of the password is unclear, only the
-// scheme is left.
-func Redacted(where string) string {
-	scheme, rest, _ := strings.Cut(where, "://")
-	if !password().MatchString(rest) {
-		return where
-	}
-	u, err := url.Parse(where)
-	if err != nil {
-		u = new(url.URL)
-	}
-	if _, plain := u.User.Password(); !plain || password().MatchString(u.RawQuery) {
-		return scheme + "://(not shown: it may contain a password)"
-	}
-	return u.Redacted()
 }

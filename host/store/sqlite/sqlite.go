@@ -1,4 +1,5 @@
-package store
+// Package sqlite is the embedded database of a store: a directory with one SQLite file. Locks are locks of files.
+package sqlite
 
 import (
 	"context"
@@ -15,6 +16,8 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/ncruces/go-sqlite3"
 	_ "github.com/ncruces/go-sqlite3/driver" // the driver "sqlite3"
+
+	"github.com/hako-run/hako/host/store"
 )
 
 // database is the name of the file in the directory.
@@ -25,35 +28,53 @@ const (
 	lockPoll = 20 * time.Millisecond
 	// changePoll is the polling interval for changes.
 	changePoll = 200 * time.Millisecond
-	// sqliteConnections is the number of connections for transactions.
-	sqliteConnections = 4
+	// connections is the number of connections for transactions.
+	connections = 4
 	// busyTime is the time that a transaction waits for others. It is long because several processes may start at once
 	// on a slow disk.
 	busyTime = 30 * time.Second
 )
 
-// sqlite is the embedded database.
-type sqlite struct {
+// engine is the embedded database.
+type engine struct {
 	dir string
 	db  *sql.DB
 }
 
-var _ engine = (*sqlite)(nil)
+var _ store.Engine = (*engine)(nil)
 
-func openSQLite(dir string) (*sqlite, error) {
+// Open opens the store in a directory, which is created for this user only if it is missing. The caller closes it.
+//
+// The error matches store.ErrReadOnly, ErrCorrupt, ErrFull or ErrLocked if that is the cause.
+func Open(ctx context.Context, dir string) (*store.Store, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, fmt.Errorf("store: %w", err)
+	}
 	if err := makeDir(dir); err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
-	e := &sqlite{dir: dir}
+	e, err := open(dir, busyTime)
+	if err != nil {
+		return nil, err
+	}
+	return store.New(ctx, e, &store.Options{Dir: dir})
+}
+
+// open opens the database in a directory. Its transactions wait for others for up to busy.
+func open(dir string, busy time.Duration) (*engine, error) {
+	e := &engine{dir: dir}
 	var err error
-	if e.db, err = sql.Open("sqlite3", source(e.name(), busyTime)); err != nil {
+	if e.db, err = sql.Open("sqlite3", source(e.Name(), busy)); err != nil {
 		return nil, fmt.Errorf("store %s: %w", dir, err)
 	}
-	e.db.SetMaxOpenConns(sqliteConnections + 1) // one of them polls for changes
+	e.db.SetMaxOpenConns(connections + 1) // one of them polls for changes
 	return e, nil
 }
 
-func (e *sqlite) connections() int { return sqliteConnections }
+func (e *engine) Connections() int { return connections }
+
+func (e *engine) Shared() bool { return false }
 
 // makeDir creates the directory with a .gitignore for its content.
 func makeDir(dir string) error {
@@ -80,34 +101,34 @@ func source(path string, timeout time.Duration) string {
 	return "file:" + (&url.URL{Path: filepath.ToSlash(path)}).EscapedPath() + "?" + query.Encode()
 }
 
-func (e *sqlite) name() string { return filepath.Join(e.dir, database) }
+func (e *engine) Name() string { return filepath.Join(e.dir, database) }
 
-func (e *sqlite) begin(ctx context.Context, write bool) (*sql.Tx, error) {
+func (e *engine) Begin(ctx context.Context, write bool) (*sql.Tx, error) {
 	return e.db.BeginTx(ctx, &sql.TxOptions{ReadOnly: !write})
 }
 
-func (e *sqlite) migrate(ctx context.Context, f func(*sql.Tx) error) error {
-	return e.inTurn(ctx, "", f)
+func (e *engine) Migrate(ctx context.Context, f func(*sql.Tx) error) error {
+	return e.InTurn(ctx, "", f)
 }
 
-func (e *sqlite) inTurn(ctx context.Context, _ string, f func(*sql.Tx) error) error {
-	tx, err := e.begin(ctx, true)
+func (e *engine) InTurn(ctx context.Context, _ string, f func(*sql.Tx) error) error {
+	tx, err := e.Begin(ctx, true)
 	if err != nil {
 		return err
 	}
-	return finish(tx, f)
+	return store.Commit(tx, f)
 }
 
-func (e *sqlite) isConflict(error) bool { return false } // SQLite has already waited
+func (e *engine) IsConflict(error) bool { return false } // SQLite has already waited
 
-func (e *sqlite) lostBeforeCommit(error) bool { return false }
+func (e *engine) LostBeforeCommit(error) bool { return false }
 
-func (e *sqlite) close() error { return e.db.Close() }
+func (e *engine) Close() error { return e.db.Close() }
 
-func (e *sqlite) now(context.Context, *sql.Tx) (time.Time, error) { return time.Now(), nil }
+func (e *engine) Now(context.Context, *sql.Tx) (time.Time, error) { return time.Now(), nil }
 
-// lock acquires a file lock of the kernel.
-func (e *sqlite) lock(ctx context.Context, name string) (context.Context, func(), error) {
+// Lock acquires a file lock of the kernel.
+func (e *engine) Lock(ctx context.Context, name string) (context.Context, func(), error) {
 	dir := filepath.Join(e.dir, "locks")
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, nil, fmt.Errorf("store %s: %w", e.dir, err)
@@ -120,7 +141,7 @@ func (e *sqlite) lock(ctx context.Context, name string) (context.Context, func()
 	}
 	if err != nil {
 		if ctx.Err() != nil {
-			err = fmt.Errorf("%w: %w", ErrLocked, err)
+			err = fmt.Errorf("%w: %w", store.ErrLocked, err)
 		}
 		return nil, nil, errors.Join(fmt.Errorf("store %s: lock %q: %w", e.dir, name, err), lock.Close())
 	}
@@ -131,11 +152,11 @@ func (e *sqlite) lock(ctx context.Context, name string) (context.Context, func()
 	}, nil
 }
 
-// announce does nothing: each change of the database counts for all topics.
-func (e *sqlite) announce(context.Context, *sql.Tx, string) error { return nil }
+// Announce does nothing: each change of the database counts for all topics.
+func (e *engine) Announce(context.Context, *sql.Tx, string) error { return nil }
 
-// listen polls for changes by other connections (sqlite.org/pragma.html, data_version).
-func (e *sqlite) listen(ctx context.Context, notify func(topic string)) {
+// Listen polls for changes by other connections (sqlite.org/pragma.html, data_version).
+func (e *engine) Listen(ctx context.Context, notify func(topic string)) {
 	var conn *sql.Conn
 	var seen int64
 	for {
@@ -160,7 +181,7 @@ func (e *sqlite) listen(ctx context.Context, notify func(topic string)) {
 }
 
 // version returns a number that changes when other connections change the database. It opens *conn if that is nil.
-func (e *sqlite) version(ctx context.Context, conn **sql.Conn) (version int64, err error) {
+func (e *engine) version(ctx context.Context, conn **sql.Conn) (version int64, err error) {
 	if *conn == nil {
 		if *conn, err = e.db.Conn(ctx); err != nil {
 			return 0, err
@@ -172,28 +193,36 @@ func (e *sqlite) version(ctx context.Context, conn **sql.Conn) (version int64, e
 
 // causes maps SQLite's primary result codes (sqlite.org/rescode.html) to the causes of errors.go.
 var causes = map[sqlite3.ErrorCode]error{
-	sqlite3.FULL:     ErrFull,
-	sqlite3.BUSY:     ErrLocked,
-	sqlite3.LOCKED:   ErrLocked,
-	sqlite3.READONLY: ErrReadOnly,
-	sqlite3.CANTOPEN: ErrReadOnly,
-	sqlite3.CORRUPT:  ErrCorrupt,
-	sqlite3.NOTADB:   ErrCorrupt,
+	sqlite3.FULL:     store.ErrFull,
+	sqlite3.BUSY:     store.ErrLocked,
+	sqlite3.LOCKED:   store.ErrLocked,
+	sqlite3.READONLY: store.ErrReadOnly,
+	sqlite3.CANTOPEN: store.ErrReadOnly,
+	sqlite3.CORRUPT:  store.ErrCorrupt,
+	sqlite3.NOTADB:   store.ErrCorrupt,
 }
 
-// explain adds cause and remedy to an error of SQLite. Other errors, such as those of a transaction's function, stay as
+// Explain adds cause and remedy to an error of SQLite. Other errors, such as those of a transaction's function, stay as
 // they are.
-func (e *sqlite) explain(err error) error {
+func (e *engine) Explain(err error) error {
 	var code sqlite3.ExtendedErrorCode
 	if !errors.As(err, &code) {
 		return err
 	}
 	cause := causes[sqlite3.ErrorCode(code)]
 	if code == sqlite3.IOERR_WRITE {
-		cause = ErrFull // an I/O error may also mean a disk quota or a limit on file sizes
+		cause = store.ErrFull // an I/O error may also mean a disk quota or a limit on file sizes
 	}
 	if cause == nil {
-		return fmt.Errorf("store %s: %w", e.name(), err)
+		return fmt.Errorf("store %s: %w", e.Name(), err)
 	}
-	return fmt.Errorf("store %s: %w (%w): %s", e.name(), cause, err, remedies[cause])
+	return fmt.Errorf("store %s: %w (%w): %s", e.Name(), cause, err, remedies[cause])
+}
+
+// remedies are the remedies for causes.
+var remedies = map[error]string{
+	store.ErrFull:     "free some space and try again; nothing was changed",
+	store.ErrLocked:   "try again; if that does not help, check which process has it open",
+	store.ErrReadOnly: "give this user write permission, or name another directory with store",
+	store.ErrCorrupt:  "restore it from a backup, or move it away to start with an empty one",
 }

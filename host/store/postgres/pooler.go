@@ -1,4 +1,4 @@
-package store
+package postgres
 
 import (
 	"context"
@@ -13,7 +13,7 @@ const poolerRounds = 3
 
 // checkPooler returns errPooled if a pooler shares sessions between its clients. Without a pooler it costs one round
 // trip.
-func (e *postgres) checkPooler(ctx context.Context) error {
+func (e *engine) checkPooler(ctx context.Context) error {
 	conn, err := e.pool.Acquire(ctx)
 	if err != nil {
 		return poolerRefuses(err)
@@ -52,7 +52,7 @@ func serverProcess(ctx context.Context, a querier) (pid uint32, err error) {
 // sharesSessions reports whether several server processes answer one connection. A second connection provokes a switch:
 // its transaction occupies the process that answered the first connection last. If the pooler rotates the processes,
 // two queries in a row suffice.
-func (e *postgres) sharesSessions(ctx context.Context) (shared bool, err error) {
+func (e *engine) sharesSessions(ctx context.Context) (shared bool, err error) {
 	ours, err := e.connect(ctx)
 	if err != nil {
 		return false, err

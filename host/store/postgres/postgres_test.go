@@ -1,6 +1,6 @@
 //go:build unix
 
-package store
+package postgres_test
 
 import (
 	"context"
@@ -14,6 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/internal/storetest"
+
+	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/postgres"
 	"github.com/hako-run/hako/internal/postgrestest"
 	"github.com/hako-run/hako/internal/testwait"
 )
@@ -45,14 +49,14 @@ func TestURLs(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var log strings.Builder
-			s, err := OpenWith(t.Context(), test.url, &Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			s, err := postgres.Open(t.Context(), test.url, &postgres.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			if err == nil {
 				t.Fatal(s.Close())
 			}
 			if !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
-			if shown := err.Error() + log.String() + Redacted(test.url); strings.Contains(shown, secret) {
+			if shown := err.Error() + log.String() + store.Redacted(test.url); strings.Contains(shown, secret) {
 				t.Errorf("the password is shown: %s", shown)
 			}
 		})
@@ -66,7 +70,7 @@ func TestRedactedKeepsTheRest(t *testing.T) {
 		"postgres://u:p@h:5432/db?sslmode=require": "postgres://u:xxxxx@h:5432/db?sslmode=require",
 		"postgresql:///db?host=/run/postgresql":    "postgresql:///db?host=/run/postgresql",
 	} {
-		if got := Redacted(url); got != want {
+		if got := store.Redacted(url); got != want {
 			t.Errorf("%s is shown as %s", url, got)
 		}
 	}
@@ -101,22 +105,22 @@ func TestTroubles(t *testing.T) {
 	} {
 		server.Exec(t, statement)
 	}
-	s, err := OpenWith(t.Context(), where, &Options{Connections: 2, StatementTimeout: 3 * time.Second})
+	s, err := postgres.Open(t.Context(), where, &postgres.Options{Connections: 2, StatementTimeout: 3 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if err := s.Migrate(t.Context(), "notes", table); err != nil {
+	if err := s.Migrate(t.Context(), "notes", storetest.Table); err != nil {
 		t.Fatal(err)
 	}
 	raise := func(state string) func() error {
 		return func() error {
-			return exec(t, s, fmt.Sprintf("DO $$ BEGIN RAISE EXCEPTION 'made up' USING ERRCODE = '%s'; END $$", state))
+			return storetest.Exec(t, s, fmt.Sprintf("DO $$ BEGIN RAISE EXCEPTION 'made up' USING ERRCODE = '%s'; END $$", state))
 		}
 	}
 	reopen := func(where string) func() error {
 		return func() error {
-			s, err := Open(t.Context(), where)
+			s, err := postgres.Open(t.Context(), where, nil)
 			if err == nil {
 				err = errors.Join(s.Migrate(t.Context(), "other", "CREATE TABLE other (id BIGINT)"), s.Close())
 			}
@@ -128,20 +132,20 @@ func TestTroubles(t *testing.T) {
 		is   error
 		want string
 	}{
-		"a slow statement": {func() error { return exec(t, s, "SELECT pg_sleep(10)") }, ErrUnreachable,
+		"a slow statement": {func() error { return storetest.Exec(t, s, "SELECT pg_sleep(10)") }, store.ErrUnreachable,
 			"postgres.statementTimeout"},
 		"only reads": {func() error {
-			return exec(t, s,
+			return storetest.Exec(t, s,
 				"SET TRANSACTION READ ONLY; INSERT INTO note VALUES (1, 'x')")
-		}, ErrReadOnly, "target_session_attrs"},
-		"no right":         {reopen(with(t, where, "reader", "")), ErrReadOnly, "let the user create"},
-		"no such schema":   {reopen(with(t, where, "astray", "")), ErrReadOnly, "search_path"},
-		"no such user":     {reopen(with(t, where, "nobody-here", "")), ErrUnreachable, "postgres.password"},
-		"no login":         {reopen(with(t, where, "nologin", "")), ErrUnreachable, "postgres.password"},
-		"no such database": {reopen(server.URL("missing")), ErrUnreachable, "create the database"},
-		"a full disk":      {raise("53100"), ErrFull, "free some space on the database's disk"},
-		"damage":           {raise("XX001"), ErrCorrupt, "restore the database"},
-		"its own error":    {func() error { return exec(t, s, "nonsense") }, nil, "SQLSTATE 42601"},
+		}, store.ErrReadOnly, "target_session_attrs"},
+		"no right":         {reopen(with(t, where, "reader", "")), store.ErrReadOnly, "let the user create"},
+		"no such schema":   {reopen(with(t, where, "astray", "")), store.ErrReadOnly, "search_path"},
+		"no such user":     {reopen(with(t, where, "nobody-here", "")), store.ErrUnreachable, "postgres.password"},
+		"no login":         {reopen(with(t, where, "nologin", "")), store.ErrUnreachable, "postgres.password"},
+		"no such database": {reopen(server.URL("missing")), store.ErrUnreachable, "create the database"},
+		"a full disk":      {raise("53100"), store.ErrFull, "free some space on the database's disk"},
+		"damage":           {raise("XX001"), store.ErrCorrupt, "restore the database"},
+		"its own error":    {func() error { return storetest.Exec(t, s, "nonsense") }, nil, "SQLSTATE 42601"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -164,7 +168,7 @@ func TestTroubles(t *testing.T) {
 				break
 			}
 		}
-		if err := reopen(where)(); !errors.Is(err, ErrUnreachable) ||
+		if err := reopen(where)(); !errors.Is(err, store.ErrUnreachable) ||
 			!strings.Contains(err.Error(), "max_connections") {
 			t.Errorf("with %d others: %v", len(open), err)
 		}
@@ -189,16 +193,16 @@ func TestOutages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := postgrestest.NewServer(t)
-			s, err := OpenWith(t.Context(), server.Database(t), &Options{StatementTimeout: time.Second})
+			s, err := postgres.Open(t.Context(), server.Database(t), &postgres.Options{StatementTimeout: time.Second})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer s.Close()
-			if err := s.Migrate(t.Context(), "notes", table); err != nil {
+			if err := s.Migrate(t.Context(), "notes", storetest.Table); err != nil {
 				t.Fatal(err)
 			}
 			watcher := s.Changes(t.Context(), "notes")
-			receive(t, watcher)
+			storetest.Receive(t, watcher)
 			held, release, err := s.Lock(t.Context(), "mine")
 			if err != nil {
 				t.Fatal(err)
@@ -208,7 +212,7 @@ func TestOutages(t *testing.T) {
 			var done sync.WaitGroup
 			for range 3 {
 				done.Go(func() {
-					if err := s.Update(t.Context(), appendNote(t)); !errors.Is(err, ErrUnreachable) {
+					if err := s.Update(t.Context(), storetest.AppendNote(t)); !errors.Is(err, store.ErrUnreachable) {
 						t.Errorf("during the outage: %v", err)
 					}
 				})
@@ -219,20 +223,20 @@ func TestOutages(t *testing.T) {
 			case <-testwait.Context(t).Done():
 				t.Error("the loss of the lock is not noticed")
 			}
-			if cause := context.Cause(held); !errors.Is(cause, ErrLockLost) {
+			if cause := context.Cause(held); !errors.Is(cause, store.ErrLockLost) {
 				t.Errorf("the lock ends because of %v", cause)
 			}
 			end()
 			err = s.Update(t.Context(), func(tx *sql.Tx) error {
-				return errors.Join(appendNote(t)(tx), s.Announce(t.Context(), tx, "notes"))
+				return errors.Join(storetest.AppendNote(t)(tx), s.Announce(t.Context(), tx, "notes"))
 			})
 			if err != nil {
 				t.Errorf("after the outage: %v", err)
 			}
-			if n := count(t, s); n != 1 {
+			if n := storetest.Count(t, s); n != 1 {
 				t.Errorf("%d notes, want the one after the outage", n)
 			}
-			receive(t, watcher) // or a notification of missed changes
+			storetest.Receive(t, watcher) // or a notification of missed changes
 			if _, again, err := s.Lock(t.Context(), "mine too"); err != nil {
 				t.Error(err)
 			} else {
@@ -242,11 +246,11 @@ func TestOutages(t *testing.T) {
 	}
 }
 
-// TestLocksAndOutages: Lock succeeds right after an undetected outage. During an outage the error is not ErrLocked.
+// TestLocksAndOutages: Lock succeeds right after an undetected outage. During an outage the error is not store.ErrLocked.
 func TestLocksAndOutages(t *testing.T) {
 	t.Parallel()
 	server := postgrestest.NewServer(t)
-	s := open(t, server.Database(t))
+	s := storetest.Open(t, server.Database(t))
 	lock := func(ctx context.Context) error {
 		_, release, err := s.Lock(ctx, "mine")
 		if err == nil {
@@ -265,19 +269,19 @@ func TestLocksAndOutages(t *testing.T) {
 	soon, cancel := context.WithCancel(t.Context())
 	cancel()
 	resume := server.Pause(t)
-	if err := lock(soon); !errors.Is(err, ErrUnreachable) || errors.Is(err, ErrLocked) {
+	if err := lock(soon); !errors.Is(err, store.ErrUnreachable) || errors.Is(err, store.ErrLocked) {
 		t.Errorf("of a server that hangs: %v", err)
 	}
 	resume()
 	server.Stop(t)
-	if err := lock(soon); !errors.Is(err, ErrUnreachable) || errors.Is(err, ErrLocked) {
+	if err := lock(soon); !errors.Is(err, store.ErrUnreachable) || errors.Is(err, store.ErrLocked) {
 		t.Errorf("of a server that is away: %v", err)
 	}
 	server.Start(t)
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := lock(t.Context()); err == nil || s.engine.(*postgres).locks.conn != nil {
+	if err := lock(t.Context()); err == nil || postgres.HasLockConn(s) {
 		t.Errorf("after Close: %v", err)
 	}
 }
@@ -285,8 +289,8 @@ func TestLocksAndOutages(t *testing.T) {
 // TestLostConnection: a transaction whose connection is lost before the commit runs again.
 func TestLostConnection(t *testing.T) {
 	t.Parallel()
-	s := open(t, postgrestest.Start(t))
-	if err := s.Migrate(t.Context(), "notes", table); err != nil {
+	s := storetest.Open(t, postgrestest.Start(t))
+	if err := s.Migrate(t.Context(), "notes", storetest.Table); err != nil {
 		t.Fatal(err)
 	}
 	times := 0
@@ -296,9 +300,9 @@ func TestLostConnection(t *testing.T) {
 				return err
 			}
 		}
-		return appendNote(t)(tx)
+		return storetest.AppendNote(t)(tx)
 	})
-	if err != nil || times != 2 || count(t, s) != 1 {
+	if err != nil || times != 2 || storetest.Count(t, s) != 1 {
 		t.Errorf("ran %d times, %v", times, err)
 	}
 }
@@ -307,8 +311,8 @@ func TestLostConnection(t *testing.T) {
 // unknown.
 func TestLostCommit(t *testing.T) {
 	t.Parallel()
-	s := open(t, postgrestest.Start(t))
-	if err := s.Migrate(t.Context(), "notes", table); err != nil {
+	s := storetest.Open(t, postgrestest.Start(t))
+	if err := s.Migrate(t.Context(), "notes", storetest.Table); err != nil {
 		t.Fatal(err)
 	}
 	for _, statement := range []string{
@@ -317,16 +321,16 @@ func TestLostCommit(t *testing.T) {
 		"CREATE CONSTRAINT TRIGGER cut AFTER INSERT ON note DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE " +
 			"FUNCTION cut()",
 	} {
-		if err := exec(t, s, statement); err != nil {
+		if err := storetest.Exec(t, s, statement); err != nil {
 			t.Fatal(err)
 		}
 	}
 	times := 0
 	err := s.Update(t.Context(), func(tx *sql.Tx) error {
 		times++
-		return appendNote(t)(tx)
+		return storetest.AppendNote(t)(tx)
 	})
-	if times != 1 || !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "may or may not be committed") {
+	if times != 1 || !errors.Is(err, store.ErrUnreachable) || !strings.Contains(err.Error(), "may or may not be committed") {
 		t.Errorf("ran %d times, %v", times, err)
 	}
 }
@@ -334,7 +338,7 @@ func TestLostCommit(t *testing.T) {
 // TestLostAfterAConflict: a transaction that is lost after a conflict runs again, too.
 func TestLostAfterAConflict(t *testing.T) {
 	t.Parallel()
-	s := open(t, postgrestest.Start(t))
+	s := storetest.Open(t, postgrestest.Start(t))
 	times := 0
 	err := s.Update(t.Context(), func(tx *sql.Tx) error {
 		times++
@@ -350,16 +354,16 @@ func TestLostAfterAConflict(t *testing.T) {
 	}
 }
 
-// TestStorm: transactions that conflict for too long fail with ErrLocked.
+// TestStorm: transactions that conflict for too long fail with store.ErrLocked.
 func TestStorm(t *testing.T) {
 	t.Parallel()
-	s := open(t, postgrestest.Start(t))
+	s := storetest.Open(t, postgrestest.Start(t))
 	err := s.Update(t.Context(), func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(t.Context(),
 			"DO $$ BEGIN RAISE EXCEPTION 'met another' USING ERRCODE = '40001'; END $$")
 		return err
 	})
-	if !errors.Is(err, ErrLocked) || !strings.Contains(err.Error(), "try again") {
+	if !errors.Is(err, store.ErrLocked) || !strings.Contains(err.Error(), "try again") {
 		t.Errorf("got %v", err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
@@ -376,15 +380,15 @@ func TestPassword(t *testing.T) {
 	server.Exec(t, "CREATE ROLE hako LOGIN SUPERUSER PASSWORD 'right'")
 	server.RequirePasswords(t, "hako")
 	word := "wrong"
-	o := &Options{Password: func(context.Context) (string, error) { return word, nil }}
-	if s, err := OpenWith(t.Context(), with(t, where, "hako", ""), o); err == nil {
+	o := &postgres.Options{Password: func(context.Context) (string, error) { return word, nil }}
+	if s, err := postgres.Open(t.Context(), with(t, where, "hako", ""), o); err == nil {
 		t.Error("a wrong password is taken", s.Close())
-	} else if !errors.Is(err, ErrUnreachable) || strings.Contains(err.Error(), word) ||
+	} else if !errors.Is(err, store.ErrUnreachable) || strings.Contains(err.Error(), word) ||
 		!strings.Contains(err.Error(), "postgres.password") {
 		t.Errorf("got %v", err)
 	}
 	word = "right"
-	s, err := OpenWith(t.Context(), with(t, where, "hako", ""), o)
+	s, err := postgres.Open(t.Context(), with(t, where, "hako", ""), o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -401,7 +405,7 @@ func TestPassword(t *testing.T) {
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	server := postgrestest.NewServer(t)
-	s := open(t, server.Database(t))
+	s := storetest.Open(t, server.Database(t))
 	h, err := s.Health(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -417,11 +421,11 @@ func TestHealth(t *testing.T) {
 	}
 	server.Exec(t, "CREATE ROLE simple LOGIN")
 	server.Exec(t, "ALTER DATABASE "+strings.TrimPrefix(where.Path, "/")+" OWNER TO simple")
-	other := open(t, with(t, where.String(), "simple", ""))
+	other := storetest.Open(t, with(t, where.String(), "simple", ""))
 	if seen, err := other.Health(t.Context()); err != nil || seen.Connections < 3 { // two of other, and one of s
 		t.Errorf("as another user: %+v, %v", seen, err)
 	}
-	if h, err := open(t, t.TempDir()).Health(t.Context()); h != nil || err != nil {
+	if h, err := storetest.Open(t, t.TempDir()).Health(t.Context()); h != nil || err != nil {
 		t.Errorf("of a directory: %+v, %v", h, err)
 	}
 }
@@ -430,28 +434,28 @@ func TestHealth(t *testing.T) {
 func TestFailover(t *testing.T) {
 	t.Parallel()
 	server := postgrestest.NewServer(t)
-	s := open(t, server.Database(t))
-	if err := s.Migrate(t.Context(), "notes", table); err != nil {
+	s := storetest.Open(t, server.Database(t))
+	if err := s.Migrate(t.Context(), "notes", storetest.Table); err != nil {
 		t.Fatal(err)
 	}
 	until := func(what string, done func(error) bool) {
 		t.Helper()
 		var err error
-		if !testwait.Until(t, func() bool { err = s.Update(t.Context(), appendNote(t)); return done(err) }) {
+		if !testwait.Until(t, func() bool { err = s.Update(t.Context(), storetest.AppendNote(t)); return done(err) }) {
 			t.Fatalf("%s: %v", what, err)
 		}
 	}
 	server.Exec(t, "ALTER SYSTEM SET default_transaction_read_only = on")
 	server.Exec(t, "SELECT pg_reload_conf()")
-	until("a server that only reads", func(err error) bool { return errors.Is(err, ErrReadOnly) })
+	until("a server that only reads", func(err error) bool { return errors.Is(err, store.ErrReadOnly) })
 	if h, err := s.Health(t.Context()); err != nil || !h.ReadOnly {
 		t.Errorf("%+v, %v", h, err)
 	}
-	before := count(t, s) // reads still succeed
+	before := storetest.Count(t, s) // reads still succeed
 	server.Exec(t, "ALTER SYSTEM SET default_transaction_read_only = off")
 	server.Exec(t, "SELECT pg_reload_conf()")
 	until("afterwards", func(err error) bool { return err == nil })
-	if n := count(t, s); n != before+1 {
+	if n := storetest.Count(t, s); n != before+1 {
 		t.Errorf("%d notes, want %d", n, before+1)
 	}
 }
@@ -461,20 +465,20 @@ func TestFailover(t *testing.T) {
 func TestTurnOfAReplicaThatStandsStill(t *testing.T) {
 	t.Parallel()
 	where := postgrestest.Start(t)
-	still, other := open(t, where), open(t, where)
-	if err := other.Migrate(t.Context(), "notes", table); err != nil {
+	still, other := storetest.Open(t, where), storetest.Open(t, where)
+	if err := other.Migrate(t.Context(), "notes", storetest.Table); err != nil {
 		t.Fatal(err)
 	}
 	runs := 0
 	err := still.UpdateInTurn(t.Context(), "notes", func(tx *sql.Tx) error {
 		if runs++; runs == 1 {
-			if err := other.UpdateInTurn(t.Context(), "notes", appendNote(t)); err != nil {
+			if err := other.UpdateInTurn(t.Context(), "notes", storetest.AppendNote(t)); err != nil {
 				t.Errorf("another replica: %v", err)
 			}
 		}
-		return appendNote(t)(tx)
+		return storetest.AppendNote(t)(tx)
 	})
-	if err != nil || runs != 2 || count(t, other) != 2 {
-		t.Errorf("%v after %d runs, %d notes", err, runs, count(t, other))
+	if err != nil || runs != 2 || storetest.Count(t, other) != 2 {
+		t.Errorf("%v after %d runs, %d notes", err, runs, storetest.Count(t, other))
 	}
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package store
+package postgres_test
 
 import (
 	"context"
@@ -14,6 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/host/store/drivers"
+
+	"github.com/hako-run/hako/internal/storetest"
+
+	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/postgres"
 	"github.com/hako-run/hako/internal/postgrestest"
 	"github.com/hako-run/hako/internal/testprogram"
 )
@@ -57,7 +63,7 @@ func TestAwait(t *testing.T) {
 	server.Stop(t)
 	logger, log := logged()
 	done := make(chan error, 1)
-	go func() { done <- Await(t.Context(), where, &Options{Logger: logger}, ages) }()
+	go func() { done <- postgres.Await(t.Context(), where, &postgres.Options{Logger: logger}, ages) }()
 	<-log.said
 	server.Start(t)
 	if err := <-done; err != nil {
@@ -72,10 +78,10 @@ func TestAwait(t *testing.T) {
 		t.Errorf("a cause is logged again and again: %q", log.all)
 	}
 	log.all = nil
-	if err := Await(t.Context(), where, &Options{Logger: logger}, ages); err != nil || log.all != nil {
+	if err := postgres.Await(t.Context(), where, &postgres.Options{Logger: logger}, ages); err != nil || log.all != nil {
 		t.Errorf("of a database that is there: %v, %q", err, log.all)
 	}
-	if err := Await(t.Context(), t.TempDir(), nil, ages); err != nil {
+	if err := drivers.Await(t.Context(), t.TempDir(), nil, ages); err != nil {
 		t.Errorf("of a directory: %v", err)
 	}
 }
@@ -85,17 +91,17 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 	t.Parallel()
 	server := postgrestest.NewServer(t)
 	logger, log := logged()
-	s, err := OpenWith(t.Context(), server.Database(t), &Options{Logger: logger})
+	s, err := postgres.Open(t.Context(), server.Database(t), &postgres.Options{Logger: logger})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
 	watcher := s.Changes(t.Context(), "notes")
-	receive(t, watcher)
+	storetest.Receive(t, watcher)
 	server.Stop(t)
 	<-log.said
 	server.Start(t)
-	receive(t, watcher)
+	storetest.Receive(t, watcher)
 	log.mu.Lock()
 	defer log.mu.Unlock()
 	if twice := slices.Compact(slices.Clone(log.all)); len(twice) != len(log.all) ||
@@ -121,10 +127,10 @@ func TestSilentHosts(t *testing.T) {
 	server.Admit(t, "host all hako 127.0.0.1/32 trust")
 	hosts = append(hosts, fmt.Sprintf("127.0.0.1:%d", server.Port()))
 	where := "postgres://hako@" + strings.Join(hosts, ",") + "/postgres?sslmode=disable&connect_timeout=1"
-	if err := Await(t.Context(), where, nil, time.Nanosecond); err != nil {
+	if err := postgres.Await(t.Context(), where, nil, time.Nanosecond); err != nil {
 		t.Error(err)
 	}
-	s := open(t, where)
+	s := storetest.Open(t, where)
 	t.Run("lock", func(t *testing.T) {
 		t.Parallel()
 		_, release, err := s.Lock(t.Context(), "mine")
@@ -135,7 +141,7 @@ func TestSilentHosts(t *testing.T) {
 	})
 	t.Run("listen", func(t *testing.T) {
 		t.Parallel()
-		receive(t, s.Changes(t.Context(), "notes"))
+		storetest.Receive(t, s.Changes(t.Context(), "notes"))
 	})
 }
 
@@ -156,7 +162,7 @@ func TestAwaitEndsAtOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if err := Await(t.Context(), test.where, nil, ages); err == nil ||
+			if err := postgres.Await(t.Context(), test.where, nil, ages); err == nil ||
 				!strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
@@ -177,14 +183,14 @@ func TestAwaitEnds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := Await(t.Context(), where, nil, time.Nanosecond)
-			if !errors.Is(err, ErrUnreachable) || !strings.Contains(err.Error(), "postgres.wait") {
+			err := postgres.Await(t.Context(), where, nil, time.Nanosecond)
+			if !errors.Is(err, store.ErrUnreachable) || !strings.Contains(err.Error(), "postgres.wait") {
 				t.Errorf("got %v", err)
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			logger, log := logged()
 			go func() { <-log.said; cancel() }()
-			if err := Await(ctx, where, &Options{Logger: logger}, ages); !errors.Is(err, context.Canceled) {
+			if err := postgres.Await(ctx, where, &postgres.Options{Logger: logger}, ages); !errors.Is(err, context.Canceled) {
 				t.Errorf("given up: %v", err)
 			}
 		})

@@ -1,6 +1,6 @@
 //go:build unix
 
-package store
+package postgres_test
 
 import (
 	"errors"
@@ -8,6 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/internal/storetest"
+
+	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/host/store/postgres"
 	"github.com/hako-run/hako/internal/postgrestest"
 )
 
@@ -30,34 +34,34 @@ func TestNobodyIsLetIn(t *testing.T) {
 		is   error
 		want []string
 	}{
-		"a wrong password": {"postgres://hako:s3cr3t" + at + "/postgres", ErrUnreachable,
+		"a wrong password": {"postgres://hako:s3cr3t" + at + "/postgres", store.ErrUnreachable,
 			[]string{`password authentication failed for user "hako"`, "postgres.password"}},
-		"no password": {"postgres://hako" + at + "/postgres", ErrUnreachable,
+		"no password": {"postgres://hako" + at + "/postgres", store.ErrUnreachable,
 			[]string{"postgres.password"}},
-		"no such user": {"postgres://nobody-here:s3cr3t" + at + "/postgres", ErrUnreachable,
+		"no such user": {"postgres://nobody-here:s3cr3t" + at + "/postgres", store.ErrUnreachable,
 			[]string{`role "nobody-here" does not exist`, "the user in store"}},
-		"no such database": {"postgres://postgres:s3cr3t" + at + "/missing", ErrUnreachable,
+		"no such database": {"postgres://postgres:s3cr3t" + at + "/missing", store.ErrUnreachable,
 			[]string{`database "missing" does not exist`, "create the database"}},
 		"a database that is closed": {"postgres://encrypted@/closed?host=" + server.Dir() +
-			fmt.Sprintf("&port=%d", server.Port()), ErrReadOnly,
+			fmt.Sprintf("&port=%d", server.Port()), store.ErrReadOnly,
 			[]string{`permission denied for database "closed"`, "let the user create"}},
-		"encryption is wanted": {"postgres://encrypted:s3cr3t" + at + "/postgres", ErrUnreachable,
+		"encryption is wanted": {"postgres://encrypted:s3cr3t" + at + "/postgres", store.ErrUnreachable,
 			[]string{"no encryption", "sslmode=verify-full"}},
-		"encryption is not there": {"postgres://hako:s3cr3t" + at + "/postgres?sslmode=require", ErrUnreachable,
+		"encryption is not there": {"postgres://hako:s3cr3t" + at + "/postgres?sslmode=require", store.ErrUnreachable,
 			[]string{"refused TLS", "ssl=on"}},
-		"nobody listens": {"postgres://hako:s3cr3t@127.0.0.1:1/hako", ErrUnreachable,
+		"nobody listens": {"postgres://hako:s3cr3t@127.0.0.1:1/hako", store.ErrUnreachable,
 			[]string{"postgres://127.0.0.1:1/hako", "connection refused", "that the server runs"}},
-		"no socket": {"postgres://hako:s3cr3t@/hako?host=/nonexistent", ErrUnreachable,
+		"no socket": {"postgres://hako:s3cr3t@/hako?host=/nonexistent", store.ErrUnreachable,
 			[]string{"there is no such socket"}},
-		"no such host": {"postgres://hako:s3cr3t@nowhere.invalid/hako?sslmode=disable", ErrUnreachable,
+		"no such host": {"postgres://hako:s3cr3t@nowhere.invalid/hako?sslmode=disable", store.ErrUnreachable,
 			[]string{"the host nowhere.invalid is not known", "the host in store"}},
-		"two hosts": {"postgres://hako:s3cr3t@127.0.0.1:1,127.0.0.1:2/hako", ErrUnreachable,
+		"two hosts": {"postgres://hako:s3cr3t@127.0.0.1:1,127.0.0.1:2/hako", store.ErrUnreachable,
 			[]string{"127.0.0.1:1: ", "127.0.0.1:2: "}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s, err := Open(t.Context(), test.url)
+			s, err := postgres.Open(t.Context(), test.url, nil)
 			if err == nil {
 				t.Fatal(s.Close())
 			}
@@ -89,11 +93,11 @@ func TestPoolers(t *testing.T) {
 			t.Parallel()
 			where := postgrestest.Pooled(t, postgrestest.Start(t), test.mode, test.settings...)
 			for range 3 { // also with existing connections
-				s, err := Open(t.Context(), where)
+				s, err := postgres.Open(t.Context(), where, nil)
 				if err == nil {
 					t.Fatal("it opens", s.Close())
 				}
-				if !errors.Is(err, errPooled) || !strings.Contains(err.Error(), "pool_mode=session") ||
+				if !errors.Is(err, postgres.ErrPooled) || !strings.Contains(err.Error(), "pool_mode=session") ||
 					strings.Contains(err.Error(), "\n") {
 					t.Error(err)
 				}
@@ -102,7 +106,7 @@ func TestPoolers(t *testing.T) {
 	}
 	t.Run("session", func(t *testing.T) {
 		t.Parallel()
-		s := open(t, postgrestest.Pooled(t, postgrestest.Start(t), "session"))
+		s := storetest.Open(t, postgrestest.Pooled(t, postgrestest.Start(t), "session"))
 		if h, err := s.Health(t.Context()); err != nil || !h.Pooler {
 			t.Errorf("%+v, %v", h, err)
 		}

@@ -1,4 +1,4 @@
-package store
+package postgres
 
 import (
 	"context"
@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/hako-run/hako/host/store"
 )
 
 const (
@@ -25,7 +27,7 @@ const (
 // locks are the locks of one store: session-level advisory locks, all on one connection, which is opened for the first
 // lock. So the number of connections does not depend on the number of locks.
 type locks struct {
-	engine *postgres
+	engine *engine
 	// turn is a mutex for conn.
 	turn   chan struct{}
 	conn   *pgx.Conn // nil: there is none
@@ -46,7 +48,7 @@ type localLock struct {
 	users int           // holders and waiters
 }
 
-func newLocks(e *postgres) *locks {
+func newLocks(e *engine) *locks {
 	return &locks{engine: e, turn: make(chan struct{}, 1), names: map[string]*localLock{},
 		held: map[string]context.CancelCauseFunc{}}
 }
@@ -57,15 +59,15 @@ func lockKey(name string) int64 {
 	return int64(binary.BigEndian.Uint64(sum[:8]))
 }
 
-func (e *postgres) lock(ctx context.Context, name string) (context.Context, func(), error) {
+func (e *engine) Lock(ctx context.Context, name string) (context.Context, func(), error) {
 	held, release, err := e.locks.acquire(ctx, name)
 	switch {
 	case err == nil:
 		return held, release, nil
-	case errors.Is(err, ErrLocked):
-		return nil, nil, fmt.Errorf("store %s: lock %q: %w", e.name(), name, err)
+	case errors.Is(err, store.ErrLocked):
+		return nil, nil, fmt.Errorf("store %s: lock %q: %w", e.Name(), name, err)
 	}
-	return nil, nil, fmt.Errorf("lock %q: %w", name, e.explain(err))
+	return nil, nil, fmt.Errorf("lock %q: %w", name, e.Explain(err))
 }
 
 func (l *locks) acquire(ctx context.Context, name string) (context.Context, func(), error) {
@@ -97,7 +99,7 @@ func waitToTry(ctx context.Context) error {
 }
 
 // waited returns the error for a lock that was held by others until ctx ended.
-func waited(ctx context.Context) error { return fmt.Errorf("%w: %w", ErrLocked, ctx.Err()) }
+func waited(ctx context.Context) error { return fmt.Errorf("%w: %w", store.ErrLocked, ctx.Err()) }
 
 // acquireLocal acquires the lock between goroutines of this process.
 func (l *locks) acquireLocal(ctx context.Context, name string) error {
@@ -144,7 +146,7 @@ func (l *locks) forget(name string) {
 // distinguished from a short wait.
 func (l *locks) try(ctx context.Context, name string) (context.Context, error) {
 	held, err := l.tryOnce(ctx, name)
-	if err != nil && l.engine.lostBeforeCommit(err) { // the loss was not detected yet
+	if err != nil && l.engine.LostBeforeCommit(err) { // the loss was not detected yet
 		return l.tryOnce(ctx, name)
 	}
 	return held, err
@@ -221,7 +223,7 @@ func (l *locks) releaseConn() { <-l.turn }
 func (l *locks) dropConn() {
 	l.mu.Lock()
 	for name, end := range l.held {
-		end(ErrLockLost)
+		end(store.ErrLockLost)
 		delete(l.held, name)
 	}
 	l.mu.Unlock()

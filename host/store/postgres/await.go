@@ -1,4 +1,4 @@
-package store
+package postgres
 
 import (
 	"context"
@@ -8,23 +8,21 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/hako-run/hako/host/store"
 )
 
 // awaitPause is the pause between two attempts of Await.
 const awaitPause = 500 * time.Millisecond
 
-// Await waits for up to wait until it can connect to the PostgreSQL database at where. A database that is being started
-// may refuse connections, or its name may not resolve yet. Await logs each new reason once. For a directory it returns
-// at once.
+// Await waits for up to wait until it can connect to the database at a URL. A database that is being started may refuse
+// connections, or its name may not resolve yet. Await logs each new reason once.
 //
 // It fails at once if waiting does not help: for an invalid URL, a wrong password, a missing database or an invalid
-// certificate. Errors are those of OpenWith and of ctx.
-func Await(ctx context.Context, where string, options *Options, wait time.Duration) error {
-	if !IsURL(where) {
-		return nil
-	}
+// certificate. Errors are those of Open and of ctx.
+func Await(ctx context.Context, url string, options *Options, wait time.Duration) error {
 	o := options.withDefaults()
-	e, _, err := newPostgres(where, newReplica(), o)
+	e, _, err := newEngine(url, store.NewReplica(), o)
 	if err != nil {
 		return err
 	}
@@ -55,7 +53,7 @@ func Await(ctx context.Context, where string, options *Options, wait time.Durati
 }
 
 // tryConnect opens a connection and closes it.
-func (e *postgres) tryConnect(ctx context.Context) error {
+func (e *engine) tryConnect(ctx context.Context) error {
 	bound := e.connectBound()
 	inTime, cancel := context.WithTimeout(ctx, bound)
 	defer cancel()
@@ -75,5 +73,5 @@ func isTemporary(err error) bool {
 		return strings.HasPrefix(own.Code, "57P") || strings.HasPrefix(own.Code, "08") ||
 			strings.HasPrefix(own.Code, "53")
 	}
-	return errors.Is(err, ErrUnreachable) && !isCertificate(err) && !refusesTLS(err)
+	return errors.Is(err, store.ErrUnreachable) && !isCertificate(err) && !refusesTLS(err)
 }
