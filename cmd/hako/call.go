@@ -14,9 +14,9 @@ import (
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/host/pipeline"
-	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/internal/inspect"
 	"github.com/hako-run/hako/internal/server"
 	"github.com/hako-run/hako/internal/strictjson"
@@ -188,8 +188,8 @@ func callError(h *host.Host, err error) error {
 		return missing
 	case errors.Is(err, context.Canceled):
 		return context.Canceled
-	case sandbox.Stack(err) != "":
-		return fmt.Errorf("%w\n%s", err, sandbox.Stack(err))
+	case catalog.Stack(err) != "":
+		return fmt.Errorf("%w\n%s", err, catalog.Stack(err))
 	}
 	return err
 }

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/manifest"
-	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/internal/strictjson"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -27,7 +27,7 @@ func (s *session) callFunction(ctx context.Context, tool *manifest.Tool, request
 	}
 	response, reason := functionResponse(tool, output)
 	if reason != "" {
-		return nil, &sandbox.GuestError{Plugin: s.call.Plugin,
+		return nil, &catalog.GuestError{Plugin: s.call.Plugin,
 			Reason: "gave " + reason + " as the result of " + tool.Export}
 	}
 	return response, nil

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
@@ -19,7 +20,7 @@ func TestHostile(t *testing.T) {
 		spec: sandbox.Spec{Limits: manifest.Limits{Memory: 32 << 20, Output: 1 << 20}}})
 	for name, test := range map[string]struct {
 		arguments object
-		limit     string // of the *limit.Error; empty means a *sandbox.GuestError
+		limit     string // of the *limit.Error; empty means a *catalog.GuestError
 		want      string
 	}{
 		"loop":    {nil, limit.Time, "500ms"},
@@ -44,7 +45,7 @@ func TestHostile(t *testing.T) {
 			_, err := limitedCall(t, plugin, name, test.arguments, limits)
 			t.Logf("over after %v", time.Since(started))
 			var passed *limit.Error
-			var broken *sandbox.GuestError
+			var broken *catalog.GuestError
 			switch {
 			case test.limit != "" && (!errors.As(err, &passed) || passed.Limit != test.limit):
 				t.Errorf("want the limit %s, got %v", test.limit, err)
@@ -106,7 +107,7 @@ func TestHostileAnswers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			response, err := call(t, plugin, "raw", object{"text": answer})
-			var broken *sandbox.GuestError
+			var broken *catalog.GuestError
 			if !errors.As(err, &broken) {
 				t.Errorf("%+v, %v", response, err)
 			}

@@ -17,7 +17,7 @@ const methodList = "extism/list"
 
 // List asks a plugin with an Adapter for everything that it offers. The result is input for Complete and stays valid
 // while plugin and configuration are unchanged. List returns the errors of sandbox.Plugin.Call, and a
-// *sandbox.GuestError if the guest reports an error.
+// *catalog.GuestError if the guest reports an error.
 func List(ctx context.Context, plugin *sandbox.Plugin) ([]byte, error) {
 	response, err := plugin.Call(ctx, &catalog.Invocation{Request: &abi.Request{Method: methodList}})
 	if err != nil {
@@ -47,12 +47,12 @@ func (s *session) list(ctx context.Context) (*abi.Response, error) {
 		case err != nil:
 			return nil, err
 		case failed != nil:
-			return nil, &sandbox.GuestError{Plugin: s.call.Plugin,
+			return nil, &catalog.GuestError{Plugin: s.call.Plugin,
 				Reason: "failed in " + export + ": " + failed.Message, Err: failed}
 		}
 		if err := strictjson.Unmarshal(output, &all); err != nil {
 			reason := "returned unexpected JSON for " + export + ": " + err.Error()
-			return nil, &sandbox.GuestError{Plugin: s.call.Plugin, Reason: reason, Err: err}
+			return nil, &catalog.GuestError{Plugin: s.call.Plugin, Reason: reason, Err: err}
 		}
 	}
 	data, err := json.Marshal(all)

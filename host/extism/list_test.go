@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/extism"
 	"github.com/hako-run/hako/host/internal/mcpjson"
 	"github.com/hako-run/hako/host/manifest"
-	"github.com/hako-run/hako/host/sandbox"
 )
 
 var granting = &manifest.Manifest{Name: "guest", Version: "1.0.0"}
@@ -54,7 +54,7 @@ func TestListFails(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, err = extism.List(t.Context(), load(t, setup{wasm: second(t, guest(t)), config: string(config)}))
-			var broken *sandbox.GuestError
+			var broken *catalog.GuestError
 			if !errors.As(err, &broken) {
 				t.Errorf("%v", err)
 			}

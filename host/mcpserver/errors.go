@@ -8,9 +8,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/pipeline"
-	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -40,7 +40,7 @@ func (s *Server) protocolError(call *pipeline.Call, err error) error {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: err.Error()}
 	case errors.Is(err, pipeline.ErrInternal): // the pipeline has logged the cause
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
-	case isError[*limit.Error](err), isError[*sandbox.GuestError](err), errors.Is(err, pipeline.ErrStopped):
+	case isError[*limit.Error](err), isError[*catalog.GuestError](err), errors.Is(err, pipeline.ErrStopped):
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: err.Error()}
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: canceledText}

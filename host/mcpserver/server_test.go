@@ -22,7 +22,6 @@ import (
 	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/mcpserver/limits"
 	"github.com/hako-run/hako/host/pipeline"
-	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/internal/testwait"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -298,7 +297,7 @@ func TestErrorsHaveCodes(t *testing.T) {
 		"invalid": {&pipeline.InvalidError{Reason: "no"}, -32602, "no", ""},
 		"limit": {&limit.Error{Plugin: "p", Limit: "time", Value: "1s", Remedy: "be quick"}, -32603,
 			"plugin p passed its time limit of 1s: be quick", ""},
-		"guest":           {&sandbox.GuestError{Plugin: "p", Reason: "stopped"}, -32603, "plugin p stopped", ""},
+		"guest":           {&catalog.GuestError{Plugin: "p", Reason: "stopped"}, -32603, "plugin p stopped", ""},
 		"guest not found": {&abi.Error{Code: abi.CodeNotFound, Message: "gone"}, -32602, "gone", ""},
 		"guest invalid":   {&abi.Error{Code: abi.CodeInvalid, Message: "bad"}, -32602, "bad", ""},
 		"guest network":   {&abi.Error{Code: abi.CodeNetwork, Message: "unplugged"}, -32603, "unplugged", ""},

@@ -9,7 +9,6 @@ import (
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/quota"
-	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/internal/lang"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -95,7 +94,7 @@ var limitOutcomes = map[string]Outcome{
 func outcomeOf(response *abi.Response, err error) Outcome {
 	var (
 		limit     *limit.Error
-		guest     *sandbox.GuestError
+		guest     *catalog.GuestError
 		missing   *NotFoundError
 		denied    *NotAllowedError
 		invalid   *InvalidError

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/host/audit"
-	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/internal/clip"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -169,7 +169,7 @@ func (p *Pipeline) describe(call *Call, record *Record, response *abi.Response, 
 	record.Summary = p.summary(record, response)
 	var wire *abi.Error
 	if err != nil && !errors.As(err, &wire) {
-		record.Error = clipped(strings.TrimSpace(err.Error() + "\n" + sandbox.Stack(err)))
+		record.Error = clipped(strings.TrimSpace(err.Error() + "\n" + catalog.Stack(err)))
 	}
 }
 

@@ -157,7 +157,7 @@ var Outcomes = []Outcome{
 type Result struct {
 	Response *abi.Response
 	Outcome  Outcome
-	// Stack has the functions in which a guest stopped, a line for each: see sandbox.StackError. It is for authors and
+	// Stack has the functions in which a guest stopped, a line for each: see catalog.StackError. It is for authors and
 	// operators, not for models and clients.
 	Stack string
 }

@@ -18,7 +18,6 @@ import (
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/results"
-	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/host/secretscan"
 	"github.com/hako-run/hako/host/trace"
 	"github.com/hako-run/hako/internal/strictjson"
@@ -180,7 +179,7 @@ func (p *Pipeline) serveCall(ctx context.Context, call *Call, record *Record) (*
 		record.Outcome, response, err = Internal, nil, fmt.Errorf("%w (%s)", unrecorded, record.ID)
 		record.Error = unrecorded.Error()
 	}
-	stack := sandbox.Stack(err)
+	stack := catalog.Stack(err)
 	if err != nil && record.Method == abi.CallTool {
 		response, err = asToolError(ctx, err)
 	}
@@ -400,7 +399,7 @@ func (p *Pipeline) run(ctx context.Context, s *subject, call *Call, request *abi
 		defer func() { record.Steps -= composed.steps.Load() }()
 	}
 	response, err := serve(ctx, s.source, invocation)
-	for errors.Is(err, sandbox.ErrClosed) {
+	for errors.Is(err, catalog.ErrClosed) {
 		next := p.successor(s, request)
 		if next == nil {
 			return nil, &abi.Error{Code: abi.CodeNotFound, Message: s.offered +
@@ -483,4 +482,3 @@ const maxFound = 3
 
 func isLatin(r rune) bool { return unicode.Is(unicode.Latin, r) }
 
-var _ catalog.Backend = (*sandbox.Plugin)(nil)

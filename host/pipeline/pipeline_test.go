@@ -12,7 +12,6 @@ import (
 	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
-	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -134,7 +133,7 @@ func TestCallTool(t *testing.T) {
 		{"memory", "p_strict", `{}`, nil, exceeded(limit.Memory), pipeline.Memory, "passed its memory limit"},
 		{"queue", "p_strict", `{}`, nil, exceeded(limit.Queue), pipeline.Busy, "wait"},
 		{"output", "p_strict", `{}`, nil, exceeded(limit.Output), pipeline.Size, "passed its output limit"},
-		{"trap", "p_strict", `{}`, nil, &sandbox.GuestError{Plugin: "test", Reason: "stopped"}, pipeline.Trap,
+		{"trap", "p_strict", `{}`, nil, &catalog.GuestError{Plugin: "test", Reason: "stopped"}, pipeline.Trap,
 			"plugin test stopped"},
 		{"no handler", "p_strict", `{}`, &abi.Response{Error: &abi.Error{Code: abi.CodeNotFound,
 			Message: "no handler"}}, nil, pipeline.NotFound, "no handler"},

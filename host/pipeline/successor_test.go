@@ -8,7 +8,6 @@ import (
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
-	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -41,7 +40,7 @@ func TestSuccessor(t *testing.T) {
 				if err != nil {
 					t.Error(err)
 				}
-				return nil, fmt.Errorf("plugin test: %w", sandbox.ErrClosed)
+				return nil, fmt.Errorf("plugin test: %w", catalog.ErrClosed)
 			}
 			result, err := f.Call(t.Context(),
 				&pipeline.Call{Request: abi.Request{Method: abi.CallTool, Name: "p_free",
@@ -56,7 +55,7 @@ func TestSuccessor(t *testing.T) {
 		})
 	}
 	f := newFixture(t)
-	f.backend.answer = func() (*abi.Response, error) { f.catalog.Remove("test"); return nil, sandbox.ErrClosed }
+	f.backend.answer = func() (*abi.Response, error) { f.catalog.Remove("test"); return nil, catalog.ErrClosed }
 	if result, err := f.Call(t.Context(), &pipeline.Call{Request: abi.Request{Method: abi.ReadResource,
 		URI: "test://fixed"}}); err == nil || result != nil {
 		t.Errorf("%+v, %v", result, err)

@@ -18,14 +18,16 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
+var _ catalog.Backend = (*Plugin)(nil)
+
 // Call runs one request. The instance is in its state right after start, or, if Spec.State is not StateCall, in the
 // state that earlier calls of the same session or tenant left. Non-zero Time, CPU, Input, Output and Log of
 // invocation.Limits override the plugin's limits.
 //
-// Call waits for a free slot first. It returns a *limit.Error if a limit is exceeded, a *GuestError if the guest breaks
-// its contract, ErrClosed if the plugin has been closed, and ctx's error if ctx ends. A failure that the guest reports
-// itself is a response with IsError or Error, also if the guest traps or exits after it. Responses are validated: blobs
-// are resolved into Data, text is valid UTF-8.
+// Call waits for a free slot first. It returns a *limit.Error if a limit is exceeded, a *catalog.GuestError if the guest
+// breaks its contract, catalog.ErrClosed if the plugin has been closed, and ctx's error if ctx ends. A failure that the
+// guest reports itself is a response with IsError or Error, also if the guest traps or exits after it. Responses are
+// validated: blobs are resolved into Data, text is valid UTF-8.
 func (p *Plugin) Call(ctx context.Context, invocation *catalog.Invocation) (*abi.Response, error) {
 	if err := p.beginCall(); err != nil {
 		return nil, err
@@ -128,7 +130,7 @@ func (c *call) decodeResponse() (*abi.Response, error) {
 // reportedFailure returns the response of a guest that reported a failure and then broke off, or nil: runtimes that
 // cannot unwind report a panic in this way.
 func (c *call) reportedFailure(err error) *abi.Response {
-	var guest *GuestError
+	var guest *catalog.GuestError
 	if !errors.As(err, &guest) || c.response == nil || c.reserve(readingBytes(c.response, c.blobs)) != nil {
 		return nil
 	}
@@ -239,7 +241,7 @@ func (c *call) callError(caller, timed context.Context, err error) error {
 // failure is callError without the stack.
 func (c *call) failure(caller, timed context.Context, err error) error {
 	var exceeded *limit.Error
-	var guest *GuestError
+	var guest *catalog.GuestError
 	var exit *wasys.ExitError
 	var failed *abi.Error
 	switch {
@@ -258,8 +260,11 @@ func (c *call) failure(caller, timed context.Context, err error) error {
 	case errors.As(err, &failed):
 		return failed
 	case errors.As(err, &exit):
-		return &GuestError{c.Plugin, fmt.Sprintf("exited with code %d instead of returning a result", exit.ExitCode()),
-			err}
+		return c.guestError(fmt.Sprintf("exited with code %d instead of returning a result", exit.ExitCode()), err)
 	}
-	return &GuestError{c.Plugin, "stopped: " + firstLine(err), err}
+	return c.guestError("stopped: "+firstLine(err), err)
+}
+
+func (c *call) guestError(reason string, err error) error {
+	return &catalog.GuestError{Plugin: c.Plugin, Reason: reason, Err: err}
 }

@@ -211,7 +211,7 @@ func TestSameCodeLoadedConcurrently(t *testing.T) {
 				}
 				request := &abi.Request{Method: abi.ListHandlers}
 				_, err := plugin.Call(t.Context(), &catalog.Invocation{Request: request})
-				var guest *sandbox.GuestError
+				var guest *catalog.GuestError
 				if !errors.As(err, &guest) {
 					t.Errorf("%v, want an error because the guest does not respond", err)
 				}

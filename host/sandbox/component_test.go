@@ -473,7 +473,7 @@ func TestHostResources(t *testing.T) {
 		}
 	}
 	_, err = exported(t, plugin, "open-and-trap")
-	if got := sandbox.Stack(err); got != "  at function 6 of core module 1" {
+	if got := catalog.Stack(err); got != "  at function 6 of core module 1" {
 		t.Errorf("the stack of a component is %q", got)
 	}
 	if err := plugin.Close(); err != nil { // waits until failed instances are closed

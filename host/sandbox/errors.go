@@ -1,36 +1,8 @@
 package sandbox
 
 import (
-	"errors"
-	"fmt"
 	"strings"
 )
-
-// ErrClosed is returned by calls on a closed plugin.
-var ErrClosed = errors.New("the plugin has been removed")
-
-// GuestError means that a guest broke its contract: it trapped, exited, or sent an invalid response. Its text reveals
-// nothing of the host and is safe to show; Err has the details.
-type GuestError struct {
-	Plugin string
-	Reason string
-	Err    error
-}
-
-func (e *GuestError) Error() string { return fmt.Sprintf("plugin %s %s", e.Plugin, e.Reason) }
-func (e *GuestError) Unwrap() error { return e.Err }
-
-// StackError adds the place in a guest at which an error occurred. Its text is the text of Err, which is a *GuestError
-// or a *limit.Error.
-type StackError struct {
-	Err error
-	// Stack has the functions that the guest was in, the innermost first, each on a line. It is for authors and
-	// operators.
-	Stack string
-}
-
-func (e *StackError) Error() string { return e.Err.Error() }
-func (e *StackError) Unwrap() error { return e.Err }
 
 // firstLine drops the stack trace that the runtime appends to a trap.
 func firstLine(err error) string {

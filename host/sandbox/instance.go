@@ -14,6 +14,7 @@ import (
 
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/broker/file"
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/internal/rewrite"
 	"github.com/hako-run/hako/host/sandbox/link"
 	"github.com/hako-run/hako/pdk/abi"
@@ -132,7 +133,7 @@ func (i *instance) link(ctx context.Context, code *code, image *image, data [][]
 		return err
 	}
 	if i.entry = module.ExportedFunction(abi.Entry); i.entry == nil && i.plugin.spec.Adapter == nil {
-		return &GuestError{Plugin: i.plugin.spec.Name, Reason: "does not export " + abi.Entry}
+		return &catalog.GuestError{Plugin: i.plugin.spec.Name, Reason: "does not export " + abi.Entry}
 	}
 	return nil
 }
@@ -258,11 +259,11 @@ func (i *instance) run(ctx context.Context, c *call, payload [][]byte) error {
 		return err
 	}
 	if len(results) != 1 {
-		return &GuestError{Plugin: c.Plugin, Reason: "does not return a code from " + abi.Entry +
+		return &catalog.GuestError{Plugin: c.Plugin, Reason: "does not return a code from " + abi.Entry +
 			": its author has to build it for ABI 1"}
 	}
 	if code := int32(results[0]); code != 0 {
-		return &GuestError{Plugin: c.Plugin, Reason: fmt.Sprintf("returned the failure code %d instead of a "+
+		return &catalog.GuestError{Plugin: c.Plugin, Reason: fmt.Sprintf("returned the failure code %d instead of a "+
 			"result: its log may have the reason", code)}
 	}
 	return nil

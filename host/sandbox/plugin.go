@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/limit"
 )
 
@@ -91,14 +92,14 @@ func (p *Plugin) beginCall() error {
 	p.closing.RLock()
 	defer p.closing.RUnlock()
 	if p.closed {
-		return fmt.Errorf("plugin %s: %w", p.spec.Name, ErrClosed)
+		return fmt.Errorf("plugin %s: %w", p.spec.Name, catalog.ErrClosed)
 	}
 	p.calls.Add(1)
 	return nil
 }
 
 // Close waits for the calls in flight, gives a running compilation Options.CompileGrace to finish, and frees the
-// compiled code. Later calls return ErrClosed. It may be called twice.
+// compiled code. Later calls return catalog.ErrClosed. It may be called twice.
 func (p *Plugin) Close() error {
 	p.closing.Lock()
 	p.closed = true

@@ -7,6 +7,7 @@ import (
 	"unicode/utf8"
 	"unsafe"
 
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/internal/jsonread"
 	"github.com/hako-run/hako/internal/jsonstring"
 	"github.com/hako-run/hako/internal/strictjson"
@@ -17,7 +18,7 @@ import (
 // part of the response.
 func decode(plugin string, data []byte, blobs [][]byte) (*abi.Response, error) {
 	broken := func(format string, args ...any) error {
-		return &GuestError{Plugin: plugin, Reason: "violated ABI 1: " + fmt.Sprintf(format, args...)}
+		return &catalog.GuestError{Plugin: plugin, Reason: "violated ABI 1: " + fmt.Sprintf(format, args...)}
 	}
 	if data == nil {
 		return nil, broken("it did not call respond")

@@ -131,7 +131,7 @@ func TestFailureBeforeTheEnd(t *testing.T) {
 		t.Errorf("error = %+v, %v", response, err)
 	}
 	for _, other := range []string{`{"content":[]}`, `{"isError":true,"content":[{"type":"text","blob":7}]}`, "{", ""} {
-		var guest *sandbox.GuestError
+		var guest *catalog.GuestError
 		if response, err := call(t, plugin, "garbage", object{"text": other}); !errors.As(err, &guest) {
 			t.Errorf("%s: %+v, %v, want that the guest exited", other, response, err)
 		}
@@ -185,7 +185,7 @@ func TestHostileGuests(t *testing.T) {
 		name, tool string
 		arguments  any
 		limit      string // of a limit.Error
-		reason     string // of a GuestError
+		reason     string // of a catalog.GuestError
 	}{
 		{"endless loop", "loop", object{}, limit.Time, ""},
 		{"recursion without a loop", "recurse", object{"n": 60}, limit.Time, ""},
@@ -220,7 +220,7 @@ func TestHostileGuests(t *testing.T) {
 			}
 			_, err := limitedCall(t, plugin, test.tool, test.arguments, limits)
 			var exceeded *limit.Error
-			var guest *sandbox.GuestError
+			var guest *catalog.GuestError
 			switch {
 			case test.limit == anyLimit:
 				if err == nil {
@@ -285,7 +285,7 @@ func TestInvalidResponses(t *testing.T) {
 				data = []byte(test.data)
 			}
 			_, err := sandbox.Decode("p", data, nil)
-			var guest *sandbox.GuestError
+			var guest *catalog.GuestError
 			if !errors.As(err, &guest) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error = %v, want %q", err, test.want)
 			}
@@ -327,7 +327,7 @@ func TestHostileResponsesAtOnce(t *testing.T) {
 	for range 8 {
 		group.Go(func() {
 			for range 100 {
-				var guest *sandbox.GuestError
+				var guest *catalog.GuestError
 				if _, err := call(t, plugin, "any", object{}); !errors.As(err, &guest) {
 					t.Errorf("error = %v, want that of a guest without a response", err)
 				}
@@ -473,7 +473,7 @@ func TestCloseWaitsForCalls(t *testing.T) {
 	if err := <-closed; err != nil {
 		t.Error(err)
 	}
-	if _, err := call(t, plugin, "echo", object{"text": "x"}); !errors.Is(err, sandbox.ErrClosed) {
+	if _, err := call(t, plugin, "echo", object{"text": "x"}); !errors.Is(err, catalog.ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/component"
 	"github.com/hako-run/hako/host/internal/rewrite"
 	"github.com/hako-run/hako/host/internal/stack"
@@ -16,14 +17,6 @@ import (
 
 // StoppedMessage is the message of the record about an error with a stack.
 const StoppedMessage = "the guest stopped"
-
-// Stack returns the stack of the *StackError in err, or "".
-func Stack(err error) string {
-	if where, ok := errors.AsType[*StackError](err); ok {
-		return where.Stack
-	}
-	return ""
-}
 
 // withStack adds the stack to an error of a call, if cause has one.
 func (c *call) withStack(err, cause error) error {
@@ -33,7 +26,7 @@ func (c *call) withStack(err, cause error) error {
 	}
 	trace := "  at " + strings.Join(c.plugin.names.describe(c.plugin, frames), "\n  at ")
 	c.plugin.logger.Info(StoppedMessage, "tool", c.Tool, "err", err, "stack", trace)
-	return &StackError{err, trace}
+	return &catalog.StackError{Err: err, Stack: trace}
 }
 
 // trapFrames returns the frames of the innermost error in the tree of err that has some.

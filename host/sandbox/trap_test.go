@@ -70,11 +70,11 @@ func TestTrapNames(t *testing.T) {
 					t.Fatal(err)
 				}
 				_, err = plugin.Call(t.Context(), &catalog.Invocation{Request: &abi.Request{Method: abi.CallTool, Name: "x"}})
-				if got := sandbox.Stack(err); got != test.want {
+				if got := catalog.Stack(err); got != test.want {
 					t.Errorf("got %q of %v", got, err)
 				}
 				var exceeded *limit.Error
-				var guest *sandbox.GuestError
+				var guest *catalog.GuestError
 				if errors.As(err, &exceeded) != test.limit || errors.As(err, &guest) == test.limit {
 					t.Errorf("got %#v", err)
 				}

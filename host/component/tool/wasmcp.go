@@ -229,7 +229,7 @@ func elements(list any) []jsonObject {
 func marshal(g guest, v any) ([]byte, error) {
 	data, err := json.Marshal(v)
 	if err != nil {
-		return nil, &sandbox.GuestError{Plugin: g.Host().Plugin,
+		return nil, &catalog.GuestError{Plugin: g.Host().Plugin,
 			Reason: "returned a value that has no JSON form", Err: err}
 	}
 	if int64(len(data)) > g.Limits().Output {
@@ -258,7 +258,7 @@ func (a *Adapter) list(ctx context.Context, g guest) (*abi.Response, error) {
 // list adds the pages of one list.
 func (f *Function) list(ctx context.Context, g guest, all *mcpjson.Listing) error {
 	broken := func(reason string, err error) error {
-		return &sandbox.GuestError{Plugin: g.Host().Plugin, Reason: "failed in " + f.Export + ": " + reason, Err: err}
+		return &catalog.GuestError{Plugin: g.Host().Plugin, Reason: "failed in " + f.Export + ": " + reason, Err: err}
 	}
 	fields := recordFields{}
 	for range maxPages {
@@ -320,12 +320,12 @@ func (f *Function) ask(ctx context.Context, g guest, fields recordFields) (jsonO
 	case errors.Is(err, errTooLarge):
 		return nil, nil, g.OutputLimitError()
 	case err != nil:
-		return nil, nil, &sandbox.GuestError{Plugin: g.Host().Plugin,
+		return nil, nil, &catalog.GuestError{Plugin: g.Host().Plugin,
 			Reason: "returned an invalid response to " + f.Export + ": " + err.Error(), Err: err}
 	}
 	object, ok := answer.(jsonObject)
 	if !ok {
-		return nil, nil, &sandbox.GuestError{Plugin: g.Host().Plugin,
+		return nil, nil, &catalog.GuestError{Plugin: g.Host().Plugin,
 			Reason: "returned a response to " + f.Export + " that is not a record"}
 	}
 	return object, nil, nil

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/internal/strictjson"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -49,7 +49,7 @@ type resourceContents struct {
 	Blob     []byte `json:"blob"` // base64
 }
 
-// DecodeResponse decodes the answer of a guest to a request with the method. The error is a *sandbox.GuestError.
+// DecodeResponse decodes the answer of a guest to a request with the method. The error is a *catalog.GuestError.
 func DecodeResponse(plugin, method string, data []byte) (*abi.Response, error) {
 	var o output
 	err := strictjson.Unmarshal(data, &o)
@@ -59,7 +59,7 @@ func DecodeResponse(plugin, method string, data []byte) (*abi.Response, error) {
 	}
 	if err != nil {
 		reason := "returned unexpected JSON: " + err.Error()
-		return nil, &sandbox.GuestError{Plugin: plugin, Reason: reason, Err: err}
+		return nil, &catalog.GuestError{Plugin: plugin, Reason: reason, Err: err}
 	}
 	return response, nil
 }
