@@ -25,6 +25,7 @@ import (
 	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/host/store/drivers"
 	"github.com/hako-run/hako/host/wasmfile"
@@ -248,9 +249,9 @@ func vault(t *testing.T, kind, server string) (*credential.Broker, []string) {
 	t.Setenv("HAKO_TEST_KOT", staticToken)
 	t.Setenv("HAKO_TEST_CLIENT", clientSecret)
 	specs := map[string]credential.Spec{
-		"static": {Token: credential.Source{Env: "HAKO_TEST_KOT"}},
+		"static": {Token: secret.Source{Env: "HAKO_TEST_KOT"}},
 		"connected": {Provider: credential.Freee, ClientID: "client",
-			ClientSecret: credential.Source{Env: "HAKO_TEST_CLIENT"},
+			ClientSecret: secret.Source{Env: "HAKO_TEST_CLIENT"},
 			AuthorizeURL: server + "/authorize", TokenURL: server + "/token"},
 	}
 	b, err := credential.New(credential.Options{
@@ -325,7 +326,7 @@ func forms(secret string) []string {
 // for is there.
 func TestShippedPluginWaitsForCredential(t *testing.T) {
 	t.Parallel()
-	token := credential.Spec{Token: credential.Source{Env: "HAKO_TEST_UNSET"}}
+	token := credential.Spec{Token: secret.Source{Env: "HAKO_TEST_UNSET"}}
 	tests := map[string]struct {
 		options credential.Options
 		mock    bool

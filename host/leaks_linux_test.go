@@ -17,13 +17,13 @@ import (
 	"github.com/hako-run/hako/host/backup"
 	"github.com/hako-run/hako/host/broker/file"
 	"github.com/hako-run/hako/host/catalog"
-	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/host/mcpserver"
 	"github.com/hako-run/hako/host/mcpserver/sessionstore"
 	"github.com/hako-run/hako/host/quota"
 	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/host/store/drivers"
 	hostdatabase "github.com/hako-run/hako/internal/database"
 	"github.com/hako-run/hako/internal/leaktest"
@@ -117,7 +117,7 @@ func TestConstructorsThatFail(t *testing.T) {
 				return nil, err
 			}
 			spec := agent.Spec{BaseURL: "http://127.0.0.1:1", Sessions: []string{"sesn_1"},
-				Key: credential.Source{Env: "HOME"}}
+				Key: secret.Source{Env: "HOME"}}
 			if _, err := agent.New(ctx, &agent.Options{Spec: spec, Store: s}); err != nil {
 				return nil, errors.Join(err, s.Close())
 			}

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/catalog"
-	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/host/store/drivers"
 	"github.com/hako-run/hako/internal/fakes/managedagents"
@@ -99,7 +99,7 @@ func (w *world) newRunner(t *testing.T, spec Spec) *Runner {
 		if err := os.WriteFile(path, []byte(key), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		spec.Key = credential.Source{File: path}
+		spec.Key = secret.Source{File: path}
 	}
 	spec.BaseURL = w.url
 	p := pipeline.New(w.catalog, &pipeline.Options{Governance: w.governance})

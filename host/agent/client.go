@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/broker/outbound"
-	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/internal/eventstream"
+	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/internal/retry"
 )
 
@@ -55,7 +55,7 @@ type client struct {
 	http      *http.Client
 	address   string
 	workspace string // or empty
-	key       *credential.Secret
+	key       *secret.Secret
 	observe   func(operation, result string)
 
 	mu    sync.Mutex
@@ -64,7 +64,7 @@ type client struct {
 
 func newClient(spec *Spec, proxy *url.URL, observe func(operation, result string)) *client {
 	return &client{http: newHTTPClient(proxy), address: strings.TrimSuffix(cmp.Or(spec.BaseURL, apiAddress), "/"),
-		workspace: spec.Workspace, key: credential.NewSecret(spec.Key), observe: observe}
+		workspace: spec.Workspace, key: secret.New(spec.Key), observe: observe}
 }
 
 // newHTTPClient returns the HTTP client for the API. It follows no redirects and ignores the environment's proxies.

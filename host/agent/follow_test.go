@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/internal/fakes/fault"
 	"github.com/hako-run/hako/internal/fakes/managedagents"
 	"github.com/hako-run/hako/internal/testlog"
@@ -278,7 +278,7 @@ func TestKeyIsReplaced(t *testing.T) {
 	write("old")
 	w := newWorld(t)
 	session := w.fake.NewSession()
-	r := w.newRunner(t, Spec{Sessions: []string{session}, Key: credential.Source{Command: []string{"cat", path}}})
+	r := w.newRunner(t, Spec{Sessions: []string{session}, Key: secret.Source{Command: []string{"cat", path}}})
 	if old, err := r.client.key.Read(t.Context()); err != nil || old != "old" {
 		t.Fatalf("%q, %v", old, err)
 	}

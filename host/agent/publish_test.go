@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/internal/fakes/fault"
 	"github.com/hako-run/hako/internal/fakes/managedagents"
 )
@@ -43,7 +43,7 @@ func newPress(t *testing.T) *press {
 		t.Fatal(err)
 	}
 	var err error
-	if p.Publisher, err = NewPublisher(Spec{Key: credential.Source{File: path}, BaseURL: server.URL}, nil); err != nil {
+	if p.Publisher, err = NewPublisher(Spec{Key: secret.Source{File: path}, BaseURL: server.URL}, nil); err != nil {
 		t.Fatal(err)
 	}
 	p.retry = time.Millisecond

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/host/secret"
 )
 
 // TestRequests compares the requests to the API: headers, method, address and body.
@@ -43,7 +43,7 @@ func TestRequests(t *testing.T) {
 	}))
 	defer server.Close()
 	c := newClient(&Spec{BaseURL: server.URL + "/anthropic", Workspace: "wrkspc_1",
-		Key: credential.Source{Env: "HAKO_TEST_AGENT_KEY"}}, nil, func(string, string) {})
+		Key: secret.Source{Env: "HAKO_TEST_AGENT_KEY"}}, nil, func(string, string) {})
 	ctx, value := t.Context(), "a"
 	since := time.Date(2026, 1, 2, 3, 4, 5, 600_000_000, time.FixedZone("", 9*60*60))
 	discard := func(error) {}

@@ -6,15 +6,15 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/llm"
+	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
 // Spec configures a Runner: the agents and sessions whose tools hako runs.
 type Spec struct {
 	// Key is the API key.
-	Key credential.Source
+	Key secret.Source
 	// BaseURL is the address of the API, without "/v1". Empty means Anthropic's own.
 	BaseURL string
 	// Workspace is the ID of the workspace ("wrkspc_…"), for a key that can act on several. Empty means the key's.

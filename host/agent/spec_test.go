@@ -5,12 +5,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/host/secret"
 )
 
 func TestSpec(t *testing.T) {
 	t.Parallel()
-	good := Spec{Key: credential.Source{Env: "KEY"}, Agents: []string{"agent_011CZkZ"}}
+	good := Spec{Key: secret.Source{Env: "KEY"}, Agents: []string{"agent_011CZkZ"}}
 	with := func(change func(*Spec)) Spec {
 		s := good
 		change(&s)
@@ -30,7 +30,7 @@ func TestSpec(t *testing.T) {
 			s.Follow, s.Unknown = FollowPoll, UnknownLeave
 		}), ""},
 		{"nothing to follow", with(func(s *Spec) { s.Agents = nil }), "agent.agents"},
-		{"no key", with(func(s *Spec) { s.Key = credential.Source{} }), "key"},
+		{"no key", with(func(s *Spec) { s.Key = secret.Source{} }), "key"},
 		{"an ID that leads elsewhere", with(func(s *Spec) { s.Sessions = []string{"../agents"} }),
 			`"../agents" is not an ID`},
 		{"an empty ID", with(func(s *Spec) { s.Environments = []string{""} }), "is not an ID"},

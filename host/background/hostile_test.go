@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/store/postgres"
-
 	"github.com/hako-run/hako/internal/postgrestest"
 )
 

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/internal/identity"
 	"github.com/hako-run/hako/host/internal/issuer"
 	"github.com/hako-run/hako/host/policy"
+	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/internal/address"
 )
 
@@ -27,7 +27,7 @@ type OIDC struct {
 	Issuer string
 	// ClientID and ClientSecret are those of the console. A public client has no secret.
 	ClientID     string
-	ClientSecret credential.Source
+	ClientSecret secret.Source
 	// Scopes are requested besides "openid". Empty means "profile" and "email".
 	Scopes []string
 	// UserClaim has the user's name for policies. Empty means "email", which must be verified (email_verified), because

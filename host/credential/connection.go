@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/secret"
 )
 
 const (
@@ -36,7 +37,7 @@ type connection struct {
 	broker *Broker
 	id     id
 	spec   Spec
-	secret Secret // of the client
+	secret *secret.Secret // of the client
 
 	flight singleflight.Group
 

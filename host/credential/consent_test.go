@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/hako-run/hako/host/secret"
 )
 
 // online returns a Broker whose authorization server is reached over a network.
@@ -117,7 +119,8 @@ func checkEncrypted(t *testing.T, dir string) {
 
 func TestAuthorizationURL(t *testing.T) {
 	t.Parallel()
-	b := newBroker(t, options(t.TempDir(), Spec{Provider: Freee, ClientID: "client", ClientSecret: Source{Env: "X"}}))
+	spec := Spec{Provider: Freee, ClientID: "client", ClientSecret: secret.Source{Env: "X"}}
+	b := newBroker(t, options(t.TempDir(), spec))
 	consent, err := b.Consent(t.Context(), "", "freee", "")
 	if err != nil {
 		t.Fatal(err)
@@ -262,7 +265,7 @@ func TestConnectAgain(t *testing.T) {
 
 func TestNothingToConsentTo(t *testing.T) {
 	t.Parallel()
-	b := newBroker(t, Options{Credentials: map[string]Spec{"kot": {Token: Source{Env: "X"}}}})
+	b := newBroker(t, Options{Credentials: map[string]Spec{"kot": {Token: secret.Source{Env: "X"}}}})
 	if _, err := b.Connect(t.Context(), "", "kot", nil); !errors.Is(err, ErrNotConnectable) {
 		t.Errorf("got %v", err)
 	}

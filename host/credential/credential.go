@@ -20,6 +20,7 @@ import (
 	"sync/atomic"
 
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/host/store"
 )
 
@@ -34,7 +35,7 @@ type Options struct {
 	Store func(context.Context) (*store.Store, error)
 	// Key is the source of the keys that encrypt connections: one key a line, the newest first. Zero means the file
 	// "secrets.key" in the store's directory, which is created at the first use.
-	Key Source
+	Key secret.Source
 	// Proxy is an upstream proxy (http, https or socks5) for requests to authorization servers. Nil means none.
 	Proxy *url.URL
 	// Observe, if set, is called after every attempt to get a new access token. It must be safe for concurrent use.
@@ -247,11 +248,11 @@ func (b *Broker) slot(i id) (slot, error) {
 func (b *Broker) newSlot(i id, spec Spec) slot {
 	switch {
 	case spec.connects():
-		return &connection{broker: b, id: i, spec: spec, secret: Secret{source: spec.ClientSecret}}
+		return &connection{broker: b, id: i, spec: spec, secret: secret.New(spec.ClientSecret)}
 	case spec.Provider == GoogleServiceAccount:
-		return &serviceAccount{broker: b, id: i, spec: spec, secret: Secret{source: spec.Key}}
+		return &serviceAccount{broker: b, id: i, spec: spec, secret: secret.New(spec.Key)}
 	}
-	return &static{id: i, spec: spec, secret: Secret{source: spec.Token}}
+	return &static{id: i, spec: spec, secret: secret.New(spec.Token)}
 }
 
 // begin starts work that Close waits for. It fails after Close.

@@ -13,6 +13,8 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+
+	"github.com/hako-run/hako/host/secret"
 )
 
 // keySize is the length of an AES-256 key in bytes.
@@ -89,7 +91,7 @@ func (k key) open(i id, sealed string) ([]byte, error) {
 
 // keys reads the keys from their source. It is safe for concurrent use.
 type keys struct {
-	source Source
+	source secret.Source
 
 	mu   sync.Mutex // guards ring
 	ring []key

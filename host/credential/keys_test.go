@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/host/store/drivers"
 	"github.com/hako-run/hako/internal/postgrestest"
@@ -69,7 +70,7 @@ func TestRecordsAreBound(t *testing.T) {
 }
 
 // keyed returns a Broker with a store at dir and its key from a source.
-func keyed(t *testing.T, dir string, source Source) *Broker {
+func keyed(t *testing.T, dir string, source secret.Source) *Broker {
 	o := options(dir, freeeSpec("http://127.0.0.1:1"))
 	o.Key = source
 	return newBroker(t, o)
@@ -78,11 +79,11 @@ func keyed(t *testing.T, dir string, source Source) *Broker {
 func TestRotate(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	running, other := keyed(t, dir, Source{}), keyed(t, dir, Source{})
+	running, other := keyed(t, dir, secret.Source{}), keyed(t, dir, secret.Source{})
 	for _, tenant := range []string{"", "acme", "other"} {
 		storeConnection(t, running, tenant, 0, time.Hour)
 	}
-	if r, err := keyed(t, t.TempDir(), Source{}).Rotate(t.Context()); err != nil || r.Records != 0 {
+	if r, err := keyed(t, t.TempDir(), secret.Source{}).Rotate(t.Context()); err != nil || r.Records != 0 {
 		t.Errorf("without connections: %+v, %v", r, err)
 	}
 	file := filepath.Join(dir, "secrets.key")
@@ -102,7 +103,7 @@ func TestRotate(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
-	for _, b := range []*Broker{running, other, keyed(t, dir, Source{})} {
+	for _, b := range []*Broker{running, other, keyed(t, dir, secret.Source{})} {
 		for _, tenant := range []string{"", "acme", "other"} {
 			if got := token(t, b, tenant); got != "access-0000" {
 				t.Errorf("after the rotation: %s", got)
@@ -111,7 +112,7 @@ func TestRotate(t *testing.T) {
 	}
 	storeConnection(t, running, "new", 0, time.Hour) // by a process that knows only the old key
 	write(t, file, string(after))
-	if got := token(t, keyed(t, dir, Source{}), "new"); got != "access-0000" {
+	if got := token(t, keyed(t, dir, secret.Source{}), "new"); got != "access-0000" {
 		t.Errorf("written by a process that runs on: %s", got)
 	}
 }
@@ -121,7 +122,7 @@ func TestRotateAfterCrash(t *testing.T) {
 	t.Parallel()
 	for _, reencrypted := range []bool{false, true} {
 		dir := t.TempDir()
-		b := keyed(t, dir, Source{})
+		b := keyed(t, dir, secret.Source{})
 		storeConnection(t, b, "", 0, time.Hour)
 		file := filepath.Join(dir, "secrets.key")
 		ring, err := b.vault.newestFirst(t.Context()) // the first step of a rotation
@@ -137,7 +138,7 @@ func TestRotateAfterCrash(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		next := keyed(t, dir, Source{})
+		next := keyed(t, dir, secret.Source{})
 		if got := token(t, next, ""); got != "access-0000" {
 			t.Errorf("after the crash: %s", got)
 		}
@@ -148,7 +149,7 @@ func TestRotateAfterCrash(t *testing.T) {
 		if text, err := os.ReadFile(file); err != nil || strings.TrimSpace(string(text)) != ring[0].text {
 			t.Errorf("the file holds more than the new key: %v", err)
 		}
-		if got := token(t, keyed(t, dir, Source{}), ""); got != "access-0000" {
+		if got := token(t, keyed(t, dir, secret.Source{}), ""); got != "access-0000" {
 			t.Errorf("at last: %s", got)
 		}
 	}
@@ -191,7 +192,7 @@ func TestRotateWhereReplicasShare(t *testing.T) {
 	var replicas []*Broker
 	for _, file := range files {
 		write(t, file, old+"\n")
-		replicas = append(replicas, keyed(t, where, Source{File: file}))
+		replicas = append(replicas, keyed(t, where, secret.Source{File: file}))
 	}
 	storeConnection(t, replicas[0], "", 0, time.Hour)
 	if _, err := replicas[0].Rotate(t.Context()); err == nil || !strings.Contains(err.Error(), "for all replicas") {
@@ -218,7 +219,7 @@ func TestRotateWhereReplicasShare(t *testing.T) {
 func TestRotateWhileWriting(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	writer, rotator := keyed(t, dir, Source{}), keyed(t, dir, Source{})
+	writer, rotator := keyed(t, dir, secret.Source{}), keyed(t, dir, secret.Source{})
 	storeConnection(t, writer, "", 0, time.Hour)
 	var work sync.WaitGroup
 	work.Go(func() {
@@ -238,7 +239,7 @@ func TestRotateWhileWriting(t *testing.T) {
 	})
 	work.Wait()
 	for _, tenant := range []string{"", "acme"} {
-		if got := token(t, keyed(t, dir, Source{}), tenant); got != "access-0000" {
+		if got := token(t, keyed(t, dir, secret.Source{}), tenant); got != "access-0000" {
 			t.Errorf("at last: %s", got)
 		}
 	}
@@ -247,23 +248,23 @@ func TestRotateWhileWriting(t *testing.T) {
 func TestMissingKey(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	storeConnection(t, keyed(t, dir, Source{}), "", 0, time.Hour)
+	storeConnection(t, keyed(t, dir, secret.Source{}), "", 0, time.Hour)
 	file := filepath.Join(dir, "secrets.key")
 	if err := os.Rename(file, file+".away"); err != nil {
 		t.Fatal(err)
 	}
-	if got := token(t, keyed(t, dir, Source{}), ""); !strings.Contains(got, "the file "+file) ||
+	if got := token(t, keyed(t, dir, secret.Source{}), ""); !strings.Contains(got, "the file "+file) ||
 		!strings.Contains(got, "no such file") {
 		t.Errorf("without the file: %s", got)
 	}
-	if err := keyed(t, dir, Source{}).vault.put(t.Context(), id{"", "freee"}, &record{}); err == nil {
+	if err := keyed(t, dir, secret.Source{}).vault.put(t.Context(), id{"", "freee"}, &record{}); err == nil {
 		t.Error("written without the key")
 	}
 	if _, err := os.Stat(file); err == nil {
 		t.Error("another key was made: the connections look as if they could be read")
 	}
 	write(t, file, newKeyText())
-	b := keyed(t, dir, Source{})
+	b := keyed(t, dir, secret.Source{})
 	if got := token(t, b, ""); !strings.Contains(got, "is not in the file "+file+": add it there") {
 		t.Errorf("with another key: %s", got)
 	}
@@ -287,10 +288,10 @@ func TestManyMakeOneKey(t *testing.T) {
 	dir := t.TempDir()
 	var work sync.WaitGroup
 	for range 8 {
-		work.Go(func() { storeConnection(t, keyed(t, dir, Source{}), "", 0, time.Hour) })
+		work.Go(func() { storeConnection(t, keyed(t, dir, secret.Source{}), "", 0, time.Hour) })
 	}
 	work.Wait()
-	if got := token(t, keyed(t, dir, Source{}), ""); got != "access-0000" {
+	if got := token(t, keyed(t, dir, secret.Source{}), ""); got != "access-0000" {
 		t.Error(got)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/postgrestest"
 )
@@ -38,8 +39,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// commands are functions of the test binary that serve as commands of a Source on every system. They return the exit
-// code.
+// commands are functions of the test binary that serve as commands of a secret.Source on every system. They return the
+// exit code.
 var commands = map[string]func(string) int{
 	"echo": func(text string) int { fmt.Println(text); return 0 },
 	"cat": func(path string) int {
@@ -57,9 +58,9 @@ var commands = map[string]func(string) int{
 	},
 }
 
-// command returns a Source that runs one of commands.
-func command(name, argument string) Source {
-	return Source{Command: []string{os.Args[0], name, argument}}
+// command returns a secret.Source that runs one of commands.
+func command(name, argument string) secret.Source {
+	return secret.Source{Command: []string{os.Args[0], name, argument}}
 }
 
 // child serves the commands of standard input, a line each. "get" prints the header value that a request would carry,

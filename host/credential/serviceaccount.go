@@ -22,6 +22,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/internal/strictjson"
 )
 
@@ -40,7 +41,7 @@ type serviceAccount struct {
 	broker *Broker
 	id     id
 	spec   Spec
-	secret Secret
+	secret *secret.Secret
 	flight singleflight.Group
 
 	mu    sync.Mutex // guards token

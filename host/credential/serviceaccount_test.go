@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/secret"
 )
 
 var privateKey = sync.OnceValue(func() *rsa.PrivateKey {
@@ -98,7 +99,7 @@ func TestServiceAccount(t *testing.T) {
 		s := newAuthServer(t)
 		s.before = google(t, "aki@example.com")
 		b := newBroker(t, Options{Credentials: map[string]Spec{"freee": {Provider: GoogleServiceAccount,
-			Key: Source{File: path}, Subject: "aki@example.com"}}})
+			Key: secret.Source{File: path}, Subject: "aki@example.com"}}})
 		b.client.Transport = s
 		var callers sync.WaitGroup
 		for i := range 20 {
@@ -165,7 +166,7 @@ func TestServiceAccountWithoutToken(t *testing.T) {
 			}
 			path := keyFile(t, test.edits)
 			b := newBroker(t, Options{Credentials: map[string]Spec{"freee": {Provider: GoogleServiceAccount,
-				Key: Source{File: path}}}})
+				Key: secret.Source{File: path}}}})
 			b.client.Transport = s
 			got := token(t, b, "")
 			if !strings.HasPrefix(got, "the credential freee provides no token") || !strings.Contains(got, test.want) {

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/internal/address"
 )
 
@@ -37,12 +38,12 @@ type Spec struct {
 	// Token is a static token. Header is the request header that carries it; empty means Authorization. Scheme precedes
 	// it; empty means Bearer in Authorization and nothing in other headers. With the scheme Basic the token is
 	// "user:password".
-	Token          Source
+	Token          secret.Source
 	Header, Scheme string
 
 	// ClientID and ClientSecret identify the client at the authorization server. A public client has no secret.
 	ClientID     string
-	ClientSecret Source
+	ClientSecret secret.Source
 	// Scopes are requested at consent, or for a service account with every token. The default for service accounts is
 	// the scope of spreadsheets.
 	Scopes []string
@@ -55,7 +56,7 @@ type Spec struct {
 	Resource string
 
 	// Key is the JSON key file of a service account. Subject is the user to impersonate, if any.
-	Key     Source
+	Key     secret.Source
 	Subject string
 }
 
@@ -163,7 +164,7 @@ func (s Spec) checkUse() error {
 func (s Spec) checkSources() error {
 	for _, source := range []struct {
 		key      string
-		value    Source
+		value    secret.Source
 		required bool
 	}{
 		{"token", s.Token, s.Provider == ""},

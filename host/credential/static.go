@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/secret"
 )
 
 // minSecret is the minimum length of a token, in bytes. A shorter one could not be distinguished from other text in a
@@ -21,7 +22,7 @@ const minSecret = 8
 type static struct {
 	id     id
 	spec   Spec
-	secret Secret
+	secret *secret.Secret
 }
 
 func (s *static) credential(ctx context.Context) (*broker.Credential, error) {

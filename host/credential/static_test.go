@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host/broker"
-
+	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -37,13 +37,13 @@ func TestStaticToken(t *testing.T) {
 		spec          Spec
 		header, value string
 	}{
-		"environment": {Spec{Token: Source{Env: "HAKO_TEST_KOT"}}, "Authorization", "Bearer token-from-environment"},
-		"file":        {Spec{Token: Source{File: file}}, "Authorization", "Bearer token-from-file"},
+		"environment": {Spec{Token: secret.Source{Env: "HAKO_TEST_KOT"}}, "Authorization", "Bearer token-from-environment"},
+		"file":        {Spec{Token: secret.Source{File: file}}, "Authorization", "Bearer token-from-file"},
 		"command": {Spec{Token: command("echo", "token-from-command")}, "Authorization",
 			"Bearer token-from-command"},
-		"scheme": {Spec{Token: Source{File: file}, Scheme: "token"}, "Authorization", "token token-from-file"},
-		"header": {Spec{Token: Source{File: file}, Header: "x-api-key"}, "X-Api-Key", "token-from-file"},
-		"both": {Spec{Token: Source{File: file}, Header: "X-Auth", Scheme: "Key"},
+		"scheme": {Spec{Token: secret.Source{File: file}, Scheme: "token"}, "Authorization", "token token-from-file"},
+		"header": {Spec{Token: secret.Source{File: file}, Header: "x-api-key"}, "X-Api-Key", "token-from-file"},
+		"both": {Spec{Token: secret.Source{File: file}, Header: "X-Auth", Scheme: "Key"},
 			"X-Auth", "Key token-from-file"},
 		"user and pass": {Spec{Token: command("echo", "aladdin:opensesame"), Scheme: "Basic"}, "Authorization",
 			"Basic YWxhZGRpbjpvcGVuc2VzYW1l"},
@@ -73,19 +73,19 @@ func TestStaticTokenThatCannotBeUsed(t *testing.T) {
 	write(t, filepath.Join(dir, "empty"), " \n")
 	write(t, filepath.Join(dir, "short"), "1234567")
 	write(t, filepath.Join(dir, "lines"), "first-line-of-a-token\nsecond")
-	write(t, filepath.Join(dir, "large"), strings.Repeat("x", maxSecret+1))
+	write(t, filepath.Join(dir, "large"), strings.Repeat("x", secret.MaxSize+1))
 	tests := map[string]struct {
-		source Source
+		source secret.Source
 		want   string
 	}{
-		"missing file":  {Source{File: filepath.Join(dir, "none")}, "no such file"},
-		"empty file":    {Source{File: filepath.Join(dir, "empty")}, "is empty or not set"},
-		"short":         {Source{File: filepath.Join(dir, "short")}, "it has 7 characters"},
-		"several lines": {Source{File: filepath.Join(dir, "lines")}, "byte 22 is not a printable ASCII"},
-		"too large":     {Source{File: filepath.Join(dir, "large")}, "more than 65536 bytes"},
-		"unset variable": {Source{Env: "HAKO_TEST_UNSET"},
+		"missing file":  {secret.Source{File: filepath.Join(dir, "none")}, "no such file"},
+		"empty file":    {secret.Source{File: filepath.Join(dir, "empty")}, "is empty or not set"},
+		"short":         {secret.Source{File: filepath.Join(dir, "short")}, "it has 7 characters"},
+		"several lines": {secret.Source{File: filepath.Join(dir, "lines")}, "byte 22 is not a printable ASCII"},
+		"too large":     {secret.Source{File: filepath.Join(dir, "large")}, "more than 65536 bytes"},
+		"unset variable": {secret.Source{Env: "HAKO_TEST_UNSET"},
 			"the environment variable HAKO_TEST_UNSET: is empty or not set"},
-		"missing command": {Source{Command: []string{filepath.Join(dir, "none"), "--password=hunter2"}},
+		"missing command": {secret.Source{Command: []string{filepath.Join(dir, "none"), "--password=hunter2"}},
 			"no such file"},
 		"failing command": {command("fail", "leaked-secret"), "exit status 3"},
 	}
@@ -115,7 +115,7 @@ func TestStaticTokenIsReadAgain(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "token")
 	write(t, file, "first-token")
-	specs := map[string]Spec{"file": {Token: Source{File: file}}, "command": {Token: command("cat", file)}}
+	specs := map[string]Spec{"file": {Token: secret.Source{File: file}}, "command": {Token: command("cat", file)}}
 	b := newBroker(t, Options{Credentials: specs})
 	value := func(name string) string {
 		c, err := b.Credential(t.Context(), "", name)
@@ -187,13 +187,13 @@ func TestTenants(t *testing.T) {
 
 func TestSpecIsChecked(t *testing.T) {
 	t.Parallel()
-	env := Source{Env: "X"}
+	env := secret.Source{Env: "X"}
 	tests := map[string]struct {
 		spec Spec
 		want string
 	}{
 		"nothing":     {Spec{}, "token needs one of env, file and command"},
-		"two sources": {Spec{Token: Source{Env: "X", File: "y"}}, "token needs one of"},
+		"two sources": {Spec{Token: secret.Source{Env: "X", File: "y"}}, "token needs one of"},
 		"provider": {Spec{Provider: "free"},
 			`provider "free" does not exist: use one of freee, google-service-account, mcp, oauth2`},
 		"foreign key":      {Spec{Token: env, ClientID: "x"}, "clientId is not used by a static token: remove it"},

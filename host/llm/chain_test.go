@@ -14,7 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/internal/fakes/script"
 )
 
@@ -124,7 +124,7 @@ func TestKeyReplaced(t *testing.T) {
 		w := newWorld(t, provider, script.Step{Say: "ok"})
 		s := spec(t, provider)
 		path := s.Key.File
-		s.Key = credential.Source{Command: []string{"cat", path}}
+		s.Key = secret.Source{Command: []string{"cat", path}}
 		if err := os.WriteFile(path, []byte("an old key"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -267,7 +267,7 @@ func TestManyTools(t *testing.T) {
 
 func TestSpecCheck(t *testing.T) {
 	t.Parallel()
-	valid := Spec{Provider: Anthropic, Model: "m", Key: credential.Source{Env: "KEY"}}
+	valid := Spec{Provider: Anthropic, Model: "m", Key: secret.Source{Env: "KEY"}}
 	for _, test := range []struct {
 		name   string
 		change func(*Spec)
@@ -276,10 +276,10 @@ func TestSpecCheck(t *testing.T) {
 		{"valid", func(*Spec) {}, ""},
 		{"no provider", func(s *Spec) { s.Provider = "" }, "unknown provider"},
 		{"no model", func(s *Spec) { s.Model = "" }, "model is missing"},
-		{"no key", func(s *Spec) { s.Key = credential.Source{} }, "key needs one of"},
+		{"no key", func(s *Spec) { s.Key = secret.Source{} }, "key needs one of"},
 		{"two keys", func(s *Spec) { s.Key.File = "f" }, "key needs one of"},
 		{"a local server without a key", func(s *Spec) {
-			s.Provider, s.Key, s.BaseURL = OpenAICompatible, credential.Source{}, "http://ollama:11434/v1"
+			s.Provider, s.Key, s.BaseURL = OpenAICompatible, secret.Source{}, "http://ollama:11434/v1"
 		}, ""},
 		{"a local server without an address", func(s *Spec) { s.Provider = OpenAICompatible }, "baseUrl is missing"},
 		{"a key in the clear", func(s *Spec) { s.BaseURL = "http://gateway.example/" }, "in the clear"},

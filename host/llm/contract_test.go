@@ -17,7 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/internal/fakes/anthropic"
 	"github.com/hako-run/hako/internal/fakes/fault"
 	"github.com/hako-run/hako/internal/fakes/openai"
@@ -78,7 +78,7 @@ func spec(t *testing.T, provider string) Spec {
 	base := map[string]string{Anthropic: "https://model.example/", OpenAI: "https://model.example/v1",
 		OpenAICompatible: "https://model.example/v1"}
 	return Spec{Name: "first", Provider: provider, Model: "thinker", BaseURL: base[provider],
-		Key: credential.Source{File: path}, ContextWindow: 20_000,
+		Key: secret.Source{File: path}, ContextWindow: 20_000,
 		Prices: Prices{Input: 3, Output: 15, CacheRead: 0.3, CacheWrite: 3.75}}
 }
 

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/host/trace"
 	"github.com/hako-run/hako/internal/lazyregexp"
 )
@@ -41,7 +41,7 @@ type model struct {
 	spec    Spec
 	vendor  vendor
 	tools   *toolAdapter
-	key     *credential.Secret // nil if there is none
+	key     *secret.Secret // nil if there is none
 	observe func(Completion)
 	logger  *slog.Logger
 	// closeIdle closes the vendor's idle connections.
@@ -57,7 +57,7 @@ func newModel(spec Spec, v vendor, o *Options) *model {
 		without: map[string]bool{}}
 	m.tools = newToolAdapter(v.dialect(), m.logger)
 	if !spec.Key.IsZero() {
-		m.key = credential.NewSecret(spec.Key)
+		m.key = secret.New(spec.Key)
 	}
 	return m
 }

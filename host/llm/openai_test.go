@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/host/secret"
 )
 
 // TestErrorForms parses the errors of OpenAI-compatible servers.
@@ -169,7 +169,7 @@ func TestLocalServerWithoutKey(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, OpenAICompatible)
 	s := spec(t, OpenAICompatible)
-	s.Key = credential.Source{}
+	s.Key = secret.Source{}
 	sent := make(chan string, 1)
 	w.chain = w.newChain(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		sent <- strings.Join(r.Header.Values("Authorization"), ",")

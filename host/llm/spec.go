@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/internal/address"
 )
 
@@ -49,7 +49,7 @@ type Spec struct {
 	// vendor's own. OpenAICompatible requires one.
 	BaseURL string
 	// Key is the API key. It may be missing for OpenAICompatible.
-	Key credential.Source
+	Key secret.Source
 	// MaxTokens bounds one response, in tokens. Zero means DefaultMaxTokens, but at most half of ContextWindow.
 	MaxTokens int
 	// ContextWindow is the model's limit for prompt and response, in tokens. Zero means DefaultContextWindow.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -202,7 +202,7 @@ func (r reader) values(dst *map[string]Value) func(strictyaml.Value) {
 	}
 }
 
-func (r reader) secret(dst *credential.Source, v strictyaml.Value) {
+func (r reader) secret(dst *secret.Source, v strictyaml.Value) {
 	v.Object(strictyaml.Fields{
 		"env": strictyaml.String(&dst.Env), "file": strictyaml.String(&dst.File),
 		"command": strictyaml.Strings(&dst.Command),

@@ -22,10 +22,10 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/secret"
 )
 
 // web is a server over HTTP that can be made to fail.
@@ -345,7 +345,7 @@ func TestTLS(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	header := map[string]mcpclient.Value{"Authorization": {Secret: credential.Source{File: filepath.Join(dir,
+	header := map[string]mcpclient.Value{"Authorization": {Secret: secret.Source{File: filepath.Join(dir,
 		"token")}}}
 	r := newRigWith(t, func(o *mcpclient.Options) { o.Dir = dir },
 		mcpclient.Spec{Name: "known", URL: secure.URL, Headers: header, TLS: mcpclient.TLS{CA: "ca.pem"}},

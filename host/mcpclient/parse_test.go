@@ -20,8 +20,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/time/rate"
 
-	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/secret"
 )
 
 // TestReadFile: the form of the design, that of MCP clients, and all keys.
@@ -46,8 +46,8 @@ func TestReadFile(t *testing.T) {
 				"    startTimeout: 2m\n    protocolVersion: 2025-11-25\n    trustAnnotations: true\n    enabled: false\n    description: words\n",
 			[]Spec{{
 				Name: "api", URL: "https://mcp.example.com/mcp", Prefix: "a_",
-				Headers: map[string]Value{"Authorization": {Secret: credential.Source{File: "/dir/token"}},
-					"X-A": {Secret: credential.Source{Command: []string{"pass", "show"}}}},
+				Headers: map[string]Value{"Authorization": {Secret: secret.Source{File: "/dir/token"}},
+					"X-A": {Secret: secret.Source{Command: []string{"pass", "show"}}}},
 				Limits: manifest.Limits{Time: 5 * time.Second, Output: 1 << 20, Rate: 60},
 				Tools:  Filter{[]string{"get_*"}, []string{"get_all"}},
 				TLS:    TLS{CA: "ca.pem"}, StartTimeout: 2 * time.Minute, ProtocolVersion: "2025-11-25",

@@ -11,8 +11,8 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/internal/address"
 	"github.com/hako-run/hako/internal/lazyregexp"
 )
@@ -82,7 +82,7 @@ const (
 // Value is a string that may contain ${NAME} or ${NAME:-default} of Options.Environ, or a secret.
 type Value struct {
 	Text   string
-	Secret credential.Source
+	Secret secret.Source
 }
 
 // TLS names PEM files.

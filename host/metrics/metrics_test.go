@@ -34,6 +34,7 @@ import (
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/results"
 	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/host/secretscan"
 	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/storetest"
@@ -108,7 +109,7 @@ func filled(t *testing.T) *metrics.Metrics {
 	m.CredentialRenewed(credential.Renewal{Credential: "freee", Outcome: credential.Revoked})
 	credentials, err := credential.New(
 		credential.Options{
-			Credentials: map[string]credential.Spec{"kot": {Token: credential.Source{Env: "HAKO_TEST_UNSET"}}}})
+			Credentials: map[string]credential.Spec{"kot": {Token: secret.Source{Env: "HAKO_TEST_UNSET"}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -481,4 +481,3 @@ func (p *Pipeline) near(call *Call, kind, name string) []string {
 const maxFound = 3
 
 func isLatin(r rune) bool { return unicode.Is(unicode.Latin, r) }
-

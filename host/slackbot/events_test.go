@@ -13,15 +13,15 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/chat"
-	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/host/slackbot"
 	"github.com/hako-run/hako/internal/fakes/slack"
 )
 
 // overHTTP makes a workspace take requests over HTTP.
 func (w *world) overHTTP(o *slackbot.Options) {
-	o.Workspaces[0].AppToken = credential.Source{}
-	o.Workspaces[0].SigningSecret = secret(w.t, signing)
+	o.Workspaces[0].AppToken = secret.Source{}
+	o.Workspaces[0].SigningSecret = fileSource(w.t, signing)
 }
 
 // serve starts a bot that takes requests over HTTP, waits until it is signed in, and returns its URL.
@@ -280,9 +280,9 @@ func TestRevoked(t *testing.T) {
 		method string
 		change func(w *slackbot.Workspace)
 	}{
-		"the bot's": {"auth.test", func(w *slackbot.Workspace) { w.BotToken = secret(t, "xoxb-made-up-revoked") }},
+		"the bot's": {"auth.test", func(w *slackbot.Workspace) { w.BotToken = fileSource(t, "xoxb-made-up-revoked") }},
 		"the app's": {"apps.connections.open",
-			func(w *slackbot.Workspace) { w.AppToken = secret(t, "xapp-made-up-revoked") }},
+			func(w *slackbot.Workspace) { w.AppToken = fileSource(t, "xapp-made-up-revoked") }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -307,12 +307,12 @@ func TestNew(t *testing.T) {
 	t.Parallel()
 	for want, change := range map[string]func(*slackbot.Options){
 		"part of a URL":         func(o *slackbot.Options) { o.Workspaces[0].Name = "a b" },
-		"botToken needs one":    func(o *slackbot.Options) { o.Workspaces[0].BotToken = credential.Source{} },
-		"either appToken":       func(o *slackbot.Options) { o.Workspaces[0].SigningSecret = secret(t, signing) },
+		"botToken needs one":    func(o *slackbot.Options) { o.Workspaces[0].BotToken = secret.Source{} },
+		"either appToken":       func(o *slackbot.Options) { o.Workspaces[0].SigningSecret = fileSource(t, signing) },
 		"tokens in the clear":   func(o *slackbot.Options) { o.Workspaces[0].APIURL = "http://slack.example/api/" },
 		"not the URL of an API": func(o *slackbot.Options) { o.Workspaces[0].APIURL = "https://slack.example/api" },
 		`have the name "acme"`:  func(o *slackbot.Options) { o.Workspaces = append(o.Workspaces, o.Workspaces[0]) },
-		"it needs either":       func(o *slackbot.Options) { o.Workspaces[0].AppToken = credential.Source{} },
+		"it needs either":       func(o *slackbot.Options) { o.Workspaces[0].AppToken = secret.Source{} },
 	} {
 		w := newWorld(t)
 		if _, err := slackbot.New(t.Context(), w.options(engine(echo), change)); err == nil ||

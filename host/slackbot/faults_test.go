@@ -108,7 +108,7 @@ func TestTokenReplaced(t *testing.T) {
 	t.Parallel()
 	for _, overHTTP := range []bool{false, true} {
 		w := newWorld(t)
-		source := secret(t, botToken)
+		source := fileSource(t, botToken)
 		with := func(o *slackbot.Options) { o.Workspaces[0].BotToken = source }
 		if overHTTP {
 			w.serve(engine(echo), with)

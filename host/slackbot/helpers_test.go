@@ -14,8 +14,8 @@ import (
 
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/chat"
-	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/host/slackbot"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/host/store/drivers"
@@ -138,13 +138,13 @@ func newWorld(t testing.TB) *world {
 	return w
 }
 
-func secret(t testing.TB, value string) credential.Source {
+func fileSource(t testing.TB, value string) secret.Source {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(path, []byte(value), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return credential.Source{File: path}
+	return secret.Source{File: path}
 }
 
 // options are those of a bot in Socket Mode. change may change them.
@@ -163,7 +163,7 @@ func (w *world) options(e slackbot.Engine, change func(*slackbot.Options)) *slac
 	}
 	o := &slackbot.Options{
 		Workspaces: []slackbot.Workspace{{
-			Name: "acme", Tenant: "acme-inc", BotToken: secret(w.t, botToken), AppToken: secret(w.t, appToken),
+			Name: "acme", Tenant: "acme-inc", BotToken: fileSource(w.t, botToken), AppToken: fileSource(w.t, appToken),
 			APIURL: w.url + "/api/",
 		}},
 		Engine: e, Store: w.store, Approvals: w.approvals, Rate: w.rate, Observer: w.counts, Logger: logger(w.log),

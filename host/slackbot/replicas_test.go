@@ -147,7 +147,7 @@ func TestWorkspaces(t *testing.T) {
 	}), func(o *slackbot.Options) {
 		second := o.Workspaces[0]
 		second.Name, second.Tenant, second.APIURL, second.AppToken = "globex", "globex-inc", other.url+"/api/",
-			secret(t, appToken)
+			fileSource(t, appToken)
 		o.Workspaces = append(o.Workspaces, second)
 	})
 	w.connected()

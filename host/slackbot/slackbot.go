@@ -21,8 +21,8 @@ import (
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/chat"
-	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/host/trace"
 	"github.com/hako-run/hako/internal/lazyregexp"
@@ -61,9 +61,9 @@ type Workspace struct {
 	// Tenant is the tenant of calls by its people.
 	Tenant string
 	// BotToken is the bot's token ("xoxb-…").
-	BotToken credential.Source
+	BotToken secret.Source
 	// AppToken is for Socket Mode ("xapp-…"), SigningSecret for the Events API over HTTP. Exactly one of them is set.
-	AppToken, SigningSecret credential.Source
+	AppToken, SigningSecret secret.Source
 	// APIURL is the address of the Web API. Empty means Slack's. Fakes have others.
 	APIURL string
 	// Users, Groups (handles of user groups) and Channels may use the bot. Empty Channels allow all channels; empty

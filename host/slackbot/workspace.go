@@ -14,7 +14,7 @@ import (
 
 	"github.com/slack-go/slack"
 
-	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/internal/address"
 	"github.com/hako-run/hako/internal/retry"
 )
@@ -25,7 +25,7 @@ type workspace struct {
 	bot    *Bot
 	logger *slog.Logger
 
-	botToken, appToken, signingSecret *credential.Secret
+	botToken, appToken, signingSecret *secret.Secret
 	client                            *client
 	// refused has an element when Slack has refused the token.
 	refused chan struct{}
@@ -50,8 +50,8 @@ func newWorkspace(b *Bot, w Workspace) *workspace {
 	return &workspace{
 		Workspace: w, bot: b, logger: b.options.Logger.With("workspace", w.Name), open: open,
 		opened:   sync.OnceFunc(func() { close(open) }),
-		botToken: credential.NewSecret(w.BotToken), appToken: credential.NewSecret(w.AppToken),
-		signingSecret: credential.NewSecret(w.SigningSecret),
+		botToken: secret.New(w.BotToken), appToken: secret.New(w.AppToken),
+		signingSecret: secret.New(w.SigningSecret),
 		refused:       refused, client: b.client(func() {
 			select {
 			case refused <- struct{}{}:
@@ -182,7 +182,7 @@ func (w *workspace) signIn(ctx context.Context) (*slack.Client, error) {
 }
 
 // readToken reads the token of a workspace's key. It reads the source again next time if the value cannot be a token.
-func readToken(ctx context.Context, secret *credential.Secret, key string, source credential.Source) (string, error) {
+func readToken(ctx context.Context, secret *secret.Secret, key string, source secret.Source) (string, error) {
 	text, err := secret.Read(ctx)
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", key, err)

@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/internal/storetest"
-
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/storetest"
 	"github.com/hako-run/hako/internal/testwait"
 )
 

@@ -11,12 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/internal/storetest"
-
 	"github.com/jackc/pgx/v5"
 
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/postgrestest"
+	"github.com/hako-run/hako/internal/storetest"
 	"github.com/hako-run/hako/internal/testwait"
 )
 

@@ -27,6 +27,7 @@ import (
 	"github.com/hako-run/hako/host/registry/lock"
 	"github.com/hako-run/hako/host/registry/signature"
 	"github.com/hako-run/hako/host/results"
+	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/host/slackbot"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/host/toolset"
@@ -116,7 +117,7 @@ type Config struct {
 	Credentials       map[string]credential.Spec
 	TenantCredentials map[string]map[string]credential.Spec
 	// SecretsKey is the source of the key of stored credentials; zero means a file in the store.
-	SecretsKey credential.Source
+	SecretsKey secret.Source
 	// Toolsets are the selections of the catalog that callers are offered. Nil offers everything to everyone. Toolset
 	// is Toolsets.Local.
 	Toolsets *toolset.Config
@@ -140,7 +141,7 @@ type Audit struct {
 	// Disabled records nothing. Optional answers calls that could not be recorded.
 	Disabled, Optional bool
 	// Key is the source of the log's key, if the log lies in a store that replicas share.
-	Key credential.Source
+	Key secret.Source
 	// Sync waits until each record is on the disk.
 	Sync bool
 	// Retain is for how long records are kept. Zero means for ever.

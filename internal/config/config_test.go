@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/hako-run/hako/host/broker/httpbroker"
-	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/mcpserver/auth"
+	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/host/toolset"
 )
 
@@ -413,7 +413,7 @@ func TestUnknownVariables(t *testing.T) {
 		"the environment variable HAKO_AUDIT_KEY has no effect unless the configuration file names it: " +
 			"audit.key: {env: HAKO_AUDIT_KEY}",
 	}
-	secrets := []Secret{{Source: credential.Source{Env: "HAKO_SECRETS_KEY"}}}
+	secrets := []Secret{{Source: secret.Source{Env: "HAKO_SECRETS_KEY"}}}
 	if got := unknownVariables(environ, settings, secrets); !slices.Equal(got, want) {
 		t.Errorf("got %q\nwant %q", got, want)
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 
 	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/internal/lazyregexp"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
@@ -56,11 +57,11 @@ func (r reader) credential(v strictyaml.Value) (s credential.Spec) {
 type Secret struct {
 	// Key is its key in the configuration, such as "credentials.kot.token".
 	Key    string
-	Source credential.Source
+	Source secret.Source
 }
 
 // source reads where a secret comes from.
-func (r reader) source(dst *credential.Source) func(strictyaml.Value) {
+func (r reader) source(dst *secret.Source) func(strictyaml.Value) {
 	return func(v strictyaml.Value) {
 		if v.IsText() {
 			v.Problem("must say where the secret is, not what it is: {env: NAME}, {file: PATH} or {command: [PROGRAM, ARGUMENT]}")
@@ -77,7 +78,7 @@ func (r reader) source(dst *credential.Source) func(strictyaml.Value) {
 }
 
 // requiredSource is like source, and refuses a source that names nothing or several things.
-func (r reader) requiredSource(dst *credential.Source) func(strictyaml.Value) {
+func (r reader) requiredSource(dst *secret.Source) func(strictyaml.Value) {
 	return func(v strictyaml.Value) {
 		r.source(dst)(v)
 		if err := dst.Check(); err != nil && !v.IsText() && !v.IsList() {

@@ -15,6 +15,7 @@ import (
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/mcpserver/auth"
+	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/internal/strictyaml"
 	"github.com/hako-run/hako/internal/visible"
 )
@@ -76,7 +77,7 @@ func (r reader) root(v strictyaml.Value) {
 	}
 	for _, s := range r.config.settings {
 		read := s.read
-		if source, ok := s.value.(*credential.Source); ok {
+		if source, ok := s.value.(*secret.Source); ok {
 			read = r.requiredSource(source)
 		}
 		readers[s.key] = func(v strictyaml.Value) {

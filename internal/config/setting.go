@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/internal/lazyregexp"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
@@ -21,7 +21,7 @@ import (
 type setting struct {
 	key string
 	// value points into the Config: to a string, []string, bool, int, int64 (a size in bytes), float64 (an amount),
-	// time.Duration or credential.Source.
+	// time.Duration or secret.Source.
 	value any
 	// fallback is the default, as one would write it; empty means the zero value.
 	fallback string
@@ -115,7 +115,7 @@ func (s setting) environment() []string {
 
 // isSecret reports whether the value is where a secret comes from.
 func (s setting) isSecret() bool {
-	_, ok := s.value.(*credential.Source)
+	_, ok := s.value.(*secret.Source)
 	return ok
 }
 
@@ -208,7 +208,7 @@ func (s setting) text() string {
 		return nonzero(*value == 0, strconv.FormatFloat(*value, 'f', -1, 64))
 	case *time.Duration:
 		return nonzero(*value == 0, value.String())
-	case *credential.Source:
+	case *secret.Source:
 		return nonzero(value.IsZero(), value.String())
 	}
 	return ""

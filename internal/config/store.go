@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/host/store/drivers"
 )
@@ -16,7 +16,7 @@ import (
 // Postgres has the settings of a store that is a PostgreSQL database.
 type Postgres struct {
 	// Password is the source of the user's password; zero means the URL or libpq's environment variables.
-	Password         credential.Source
+	Password         secret.Source
 	Connections      int
 	StatementTimeout time.Duration
 	// Wait bounds the wait of a starting server for the database.

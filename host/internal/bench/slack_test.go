@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/chat"
-	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/llm"
+	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/host/slackbot"
 	"github.com/hako-run/hako/host/store/drivers"
 	"github.com/hako-run/hako/internal/fakes/slack"
@@ -102,11 +102,11 @@ func until(server *slack.Server, is func(slack.Message) bool) {
 	}
 }
 
-func secretFile(t *testing.T, value string) credential.Source {
+func secretFile(t *testing.T, value string) secret.Source {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "secret")
 	if err := os.WriteFile(path, []byte(value), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return credential.Source{File: path}
+	return secret.Source{File: path}
 }

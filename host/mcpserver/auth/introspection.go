@@ -16,8 +16,8 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
-	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/internal/issuer"
+	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/internal/address"
 	"github.com/hako-run/hako/internal/claim"
 	"github.com/hako-run/hako/internal/retry"
@@ -30,7 +30,7 @@ type Introspection struct {
 	URL string
 	// ClientID and ClientSecret identify hako there.
 	ClientID     string
-	ClientSecret credential.Source
+	ClientSecret secret.Source
 	// Issuer is the issuer of the tokens. Empty means URL.
 	Issuer string
 }

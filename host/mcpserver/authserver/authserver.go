@@ -25,10 +25,10 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/broker/outbound"
-	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/internal/attempts"
 	"github.com/hako-run/hako/host/internal/issuer"
 	"github.com/hako-run/hako/host/internal/peer"
+	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/address"
 )
@@ -39,7 +39,7 @@ type Provider struct {
 	Issuer string
 	// ClientID and ClientSecret identify hako at the provider. A public client has no secret.
 	ClientID     string
-	ClientSecret credential.Source
+	ClientSecret secret.Source
 	// Scopes are requested besides "openid". Empty means "profile" and "email".
 	Scopes []string
 	// UserClaim has the user's name for policies. Empty means "email", which must be verified (email_verified).

@@ -14,11 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/internal/storetest"
-
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/host/store/postgres"
 	"github.com/hako-run/hako/internal/postgrestest"
+	"github.com/hako-run/hako/internal/storetest"
 	"github.com/hako-run/hako/internal/testwait"
 )
 

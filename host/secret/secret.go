@@ -1,4 +1,6 @@
-package credential
+// Package secret reads the secrets of the host, such as keys of APIs, from where the operator keeps them: an
+// environment variable, a file or a command.
+package secret
 
 import (
 	"bytes"
@@ -16,8 +18,8 @@ import (
 )
 
 const (
-	// maxSecret limits a secret, in bytes.
-	maxSecret = 64 << 10
+	// MaxSize is the most bytes of a secret.
+	MaxSize = 64 << 10
 	// commandTime is the timeout of a source's command.
 	commandTime = 30 * time.Second
 )
@@ -66,7 +68,7 @@ func (s Source) Check() error {
 // Read returns the secret without surrounding white space. It fails if the variable is not set, the file cannot be
 // read, the command fails or takes more than 30 seconds, or the secret has more than 64 KiB. The error names the source
 // and does not contain the secret.
-func (s Source) Read(ctx context.Context) (string, error) { return NewSecret(s).Read(ctx) }
+func (s Source) Read(ctx context.Context) (string, error) { return New(s).Read(ctx) }
 
 // Secret is a secret of the host, such as the key of a model's API. It reads and caches a Source. It is safe for
 // concurrent use.
@@ -79,8 +81,8 @@ type Secret struct {
 	info  os.FileInfo // of the file at the last read
 }
 
-// NewSecret returns a Secret that is read from source when it is first needed.
-func NewSecret(source Source) *Secret { return &Secret{source: source} }
+// New returns a Secret that is read from source when it is first needed.
+func New(source Source) *Secret { return &Secret{source: source} }
 
 // Read returns the secret: the current content of a file, or for other sources the value at the first use or after
 // Forget. The error names the source and does not contain the secret.
@@ -130,8 +132,8 @@ func (s *Secret) fetch(ctx context.Context) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case len(data) > maxSecret:
-		return "", fmt.Errorf("has more than %d bytes", maxSecret)
+	case len(data) > MaxSize:
+		return "", fmt.Errorf("has more than %d bytes", MaxSize)
 	case text == "":
 		return "", errors.New("is empty or not set")
 	}
@@ -147,7 +149,7 @@ func (s *Secret) readFile() ([]byte, error) {
 	if s.info, err = file.Stat(); err != nil {
 		return nil, cause.WithoutPath(err)
 	}
-	data, err := io.ReadAll(io.LimitReader(file, maxSecret+1))
+	data, err := io.ReadAll(io.LimitReader(file, MaxSize+1))
 	return data, cause.WithoutPath(err)
 }
 
@@ -155,7 +157,7 @@ func (s *Secret) readFile() ([]byte, error) {
 func run(ctx context.Context, command []string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, commandTime)
 	defer cancel()
-	out := limitedBuffer{left: maxSecret + 1}
+	out := limitedBuffer{left: MaxSize + 1}
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
 	cmd.Stdout = &out
 	cmd.WaitDelay = 10 * time.Second // output may be late on a busy machine

@@ -1,4 +1,4 @@
-package credential
+package secret
 
 import (
 	"os"
@@ -16,7 +16,7 @@ func TestSecret(t *testing.T) {
 		}
 	}
 	write("first\n")
-	s := NewSecret(Source{Command: []string{"cat", path}})
+	s := New(Source{Command: []string{"cat", path}})
 	read := func() string {
 		t.Helper()
 		text, err := s.Read(t.Context())
@@ -36,7 +36,7 @@ func TestSecret(t *testing.T) {
 	if got := read(); got != "second" {
 		t.Errorf("after Forget it is %q", got)
 	}
-	if _, err := NewSecret(Source{File: path + ".missing"}).Read(t.Context()); err == nil {
+	if _, err := New(Source{File: path + ".missing"}).Read(t.Context()); err == nil {
 		t.Error("a missing file was read")
 	}
 }
