@@ -23,9 +23,7 @@ import (
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/pdk"
 	"github.com/hako-run/hako/pdk/abi"
-	"github.com/hako-run/hako/pdk/internal/nativehttp"
-	"github.com/hako-run/hako/pdk/internal/nativesql"
-	"github.com/hako-run/hako/pdk/internal/updates"
+	"github.com/hako-run/hako/pdk/pdktest"
 )
 
 // Options configures a Host. The zero value grants what the manifest asks for and sends requests where it says.
@@ -144,24 +142,16 @@ var _ catalog.Backend = (*Host)(nil)
 func (h *Host) Call(ctx context.Context, invocation *catalog.Invocation) (*abi.Response, error) {
 	call := &broker.Call{Plugin: "test", Tool: invocation.Request.Name}
 	defer call.Close()
-	ctx, end := nativesql.Start(ctx, h.t.Name())
-	ctx = nativehttp.With(ctx, func(ctx context.Context, head *abi.HTTPRequest, body []byte) (
-		*abi.HTTPResponse, io.ReadCloser, error) {
+	send := func(ctx context.Context, head *abi.HTTPRequest, body []byte) (*abi.HTTPResponse, io.ReadCloser, error) {
 		response, err := h.http.Do(ctx, call, head, body)
 		if err != nil {
 			return nil, nil, err
 		}
 		return &abi.HTTPResponse{Status: response.Status, Headers: response.Header, URL: response.URL,
 			Credential: response.Credential}, response.Body, nil
-	})
-	if report := invocation.Progress; report != nil {
-		ctx = updates.WithProgress(ctx, func(progress, total float64, message string) {
-			report(abi.Progress{Progress: progress, Total: total, Message: message})
-		})
 	}
-	if h.options.Updated != nil {
-		ctx = updates.With(ctx, h.options.Updated)
-	}
+	ctx, end := pdktest.Start(ctx, h.t, pdktest.Options{
+		HTTP: send, Progress: invocation.Progress, Updated: h.options.Updated})
 	response := pdk.Handle(ctx, invocation.Request)
 	if err := end(); err != nil {
 		return nil, err

@@ -12,7 +12,7 @@ import (
 
 	"github.com/hako-run/hako/internal/database"
 	"github.com/hako-run/hako/internal/strictyaml"
-	"github.com/hako-run/hako/pdk/internal/nativesql"
+	"github.com/hako-run/hako/pdk/pdktest"
 )
 
 // Database creates an empty database for the test and its subtests, runs the manifest's migrations, and applies the
@@ -30,14 +30,13 @@ func Database(t testing.TB, manifest string) {
 	if err != nil {
 		t.Fatalf("pdksqltest: %v", err)
 	}
-	nativesql.Register(t.Name(), func() nativesql.Session {
-		return db.Session(func(err *database.Fault) { t.Errorf("pdksqltest: %v", err) })
-	})
 	t.Cleanup(func() {
-		nativesql.Register(t.Name(), nil)
 		if err := db.Close(); err != nil {
 			t.Errorf("pdksqltest: %v", err)
 		}
+	})
+	pdktest.UseDatabase(t, func() pdktest.SQLSession {
+		return db.Session(func(err *database.Fault) { t.Errorf("pdksqltest: %v", err) })
 	})
 }
 

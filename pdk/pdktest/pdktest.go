@@ -5,11 +5,13 @@ package pdktest
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"testing"
 
 	"github.com/hako-run/hako/pdk"
 	"github.com/hako-run/hako/pdk/abi"
 	"github.com/hako-run/hako/pdk/internal/nativeexec"
+	"github.com/hako-run/hako/pdk/internal/nativehttp"
 	"github.com/hako-run/hako/pdk/internal/nativesql"
 	"github.com/hako-run/hako/pdk/internal/nativetools"
 	"github.com/hako-run/hako/pdk/internal/updates"
@@ -27,6 +29,8 @@ type Options struct {
 	Updated func(uri string)
 	// Progress receives the reports of pdk.Progress. It may be nil.
 	Progress func(abi.Progress)
+	// HTTP sends requests in place of the host; the caller closes the body. Nil sends them itself, without grants.
+	HTTP func(ctx context.Context, head *abi.HTTPRequest, body []byte) (*abi.HTTPResponse, io.ReadCloser, error)
 	// Exec runs commands in place of the host: it passes the output of a command to output, with abi.ExecStdout or
 	// abi.ExecStderr, and returns how it ended. Nil refuses all commands.
 	Exec func(request *abi.ExecRequest, output func(stream int, data []byte)) (*abi.ExecExit, error)
@@ -45,6 +49,9 @@ func (o Options) withOptions(ctx context.Context) context.Context {
 			o.Progress(abi.Progress{Progress: progress, Total: total, Message: message})
 		})
 	}
+	if o.HTTP != nil {
+		ctx = nativehttp.With(ctx, o.HTTP)
+	}
 	if o.Exec != nil {
 		ctx = nativeexec.With(ctx, o.Exec)
 	}
@@ -54,16 +61,33 @@ func (o Options) withOptions(ctx context.Context) context.Context {
 	return ctx
 }
 
+// SQLSession is the database session of one call, like hako:sql/1 for a guest.
+type SQLSession = nativesql.Session
+
+// UseDatabase sets the function that opens the database session of each call of the test and its subtests, until the
+// test ends. Package pdksqltest of hako calls it with a real database.
+func UseDatabase(t testing.TB, open func() SQLSession) {
+	nativesql.Register(t.Name(), open)
+	t.Cleanup(func() { nativesql.Register(t.Name(), nil) })
+}
+
+// Start returns a context for one call of pdk.Handle, for test kits that make the request themselves. end closes the
+// call's database session. Config, Roots and Locale belong to the request and are ignored.
+func Start(ctx context.Context, t testing.TB, options Options) (_ context.Context, end func() error) {
+	ctx, end = nativesql.Start(ctx, t.Name())
+	return options.withOptions(ctx), end
+}
+
 // Context returns a context for calling a handler directly.
 func Context(t testing.TB, options Options) context.Context {
 	t.Helper()
-	ctx, end := nativesql.Start(t.Context(), t.Name())
+	ctx, end := Start(t.Context(), t, options)
 	t.Cleanup(func() {
 		if err := end(); err != nil {
 			t.Errorf("pdktest: end of the call: %v", err)
 		}
 	})
-	return pdk.NewContext(options.withOptions(ctx), request(t, options))
+	return pdk.NewContext(ctx, request(t, options))
 }
 
 // CallTool calls the tool like the host, but without validating against schemas.
@@ -71,8 +95,8 @@ func CallTool(t testing.TB, name string, arguments any, options Options) *abi.Re
 	t.Helper()
 	r := request(t, options)
 	r.Method, r.Name, r.Arguments = abi.CallTool, name, marshal(t, arguments)
-	ctx, end := nativesql.Start(t.Context(), t.Name())
-	response := pdk.Handle(options.withOptions(ctx), r)
+	ctx, end := Start(t.Context(), t, options)
+	response := pdk.Handle(ctx, r)
 	if err := end(); err != nil {
 		t.Fatalf("pdktest: %s: end of the call: %v", name, err)
 	}
