@@ -66,6 +66,7 @@ func TestPluginSearch(t *testing.T) {
 	for config, want := range map[string]string{
 		"index: {plugins: ['ftp://x']}": "neither an oci:// reference", "index: {plugins: [a, ./a]}": "occurs twice",
 		"index: {plugins: ['http://plugins.example/']}": "neither an oci:// reference", "index: {servers: x}": "must be an https URL",
+		"index: {plugins: ['oci://docker.io/a/b', 'OCI://index.docker.io/a/b']}": "occurs twice",
 	} {
 		dir := t.TempDir()
 		put(t, filepath.Join(dir, "hako.yaml"), []byte(config))

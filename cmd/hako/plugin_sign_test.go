@@ -4,6 +4,8 @@ import (
 	"crypto/ed25519"
 	"crypto/x509"
 	"encoding/pem"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -87,6 +89,71 @@ func TestSignedPlugin(t *testing.T) {
 	put(t, filepath.Join(user, "plugins", "probe.wasm"), built)
 	invoke(t, user, "plugin", "list").want(t, exitOK, "unsigned")
 	invoke(t, author, "plugin", "push", reference, "--sign", "cosign.pub").want(t, exitUsage, "is a public key")
+}
+
+// TestSignersUnderEveryName: signers for a repository are needed under every name of the registry and every spelling of
+// the reference, for plugin sync --check and for an installation.
+func TestSignersUnderEveryName(t *testing.T) {
+	t.Parallel()
+	server := registrytest.Start(t)
+	// What the mirror does not have is asked of Docker Hub, through a proxy that connects to nothing.
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+	}))
+	t.Cleanup(proxy.Close)
+	_, port, _ := strings.Cut(server.Host, ":")
+	author, user := t.TempDir(), t.TempDir()
+	keyPair(t, author)
+	put(t, filepath.Join(author, "probe.wasm"), probePlugin(t))
+	put(t, filepath.Join(user, "acme.pub"), must(os.ReadFile(filepath.Join(author, "cosign.pub"))))
+	put(t, filepath.Join(user, "plugins", "README"), nil)
+	configure := func(pattern string) {
+		text := "plugins: [plugins]\nregistries: {index.docker.io: {mirrors: [" + server.Host + "]}}\n" +
+			"outbound: {proxy: '" + proxy.URL + "'}\n"
+		if pattern != "" {
+			text += "signers: {acme: {for: ['" + pattern + "'], key: acme.pub}}\n"
+		}
+		put(t, filepath.Join(user, "hako.yaml"), []byte(text))
+	}
+	invoke(t, author, "plugin", "push", server.Host+"/library/probe").want(t, exitOK, "unsigned")
+	configure("")
+	added := "oci://" + server.Host + "/library/probe"
+	invoke(t, user, "plugin", "add", added+":1.0.0").want(t, exitOK, "unsigned")
+	lockFile := filepath.Join(user, "hako.lock.yaml")
+	locked := string(must(os.ReadFile(lockFile)))
+
+	const hub = "docker.io/library/probe"
+	for _, test := range []struct{ name, pattern, from string }{
+		{"the name itself", hub, "oci://docker.io/library/probe"},
+		{"the API host of Docker Hub", hub, "oci://registry-1.docker.io/library/probe"},
+		{"the older API host of Docker Hub", hub, "oci://index.docker.io/library/probe"},
+		{"the web host of Docker Hub", hub, "oci://registry.hub.docker.com/library/probe"},
+		{"a rule for the API host", "registry-1.docker.io/library/*", "oci://docker.io/library/probe"},
+		{"no namespace", "docker.io/library/*", "oci://docker.io/probe"},
+		{"a rule without namespace", "docker.io/probe", "oci://index.docker.io/library/probe"},
+		{"a rule for a whole registry", "index.docker.io/*", "oci://docker.io/probe"},
+		{"upper case", hub, "oci://Registry-1.DOCKER.io/library/probe"},
+		{"a trailing dot", hub, "oci://registry-1.docker.io./library/probe"},
+		{"the default port", hub, "oci://index.docker.io:443/library/probe"},
+		{"a scheme in upper case", hub, "OCI://registry-1.docker.io/library/probe"},
+		{"localhost", server.Host + "/library/*", "oci://localhost:" + port + "/library/probe"},
+		{"a rule for localhost", "localhost:" + port + "/*", added},
+		{"the IPv6 address", "localhost:" + port + "/*", "oci://[::1]:" + port + "/library/probe"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			configure(test.pattern)
+			put(t, lockFile, []byte(strings.Replace(locked, added, test.from, 1)))
+			o := invoke(t, user, "plugin", "sync", "--check")
+			o.want(t, exitUsage, "needs another signature")
+			if strings.Contains(o.stderr+o.stdout, "matches the lock file") {
+				t.Errorf("the check succeeds:\n%s%s", o.stdout, o.stderr)
+			}
+			if !strings.Contains(test.from, "[::1]") { // the registry listens at 127.0.0.1
+				invoke(t, user, "plugin", "add", "--replace", test.from+":1.0.0").
+					want(t, exitUsage, "signers in the configuration needs a signature of acme")
+			}
+		})
+	}
 }
 
 // TestSignerChanges: another signer than before is named when a plugin is updated, rolled back or replaced.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os/exec"
+	"slices"
 
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/credentials"
@@ -19,19 +21,38 @@ func credentialsFrom(files []string) auth.CredentialFunc {
 			if err != nil {
 				return auth.EmptyCredential, fmt.Errorf("%s is not a credentials file of Docker or Podman", file)
 			}
-			found, err := credentials.Credential(store)(ctx, host)
-			var missing *exec.Error
-			switch {
-			case errors.As(err, &missing):
-				return auth.EmptyCredential, fmt.Errorf("%s names the credential helper %s, which is not in the PATH",
-					file,
-					missing.Name)
-			case err != nil:
-				return auth.EmptyCredential, fmt.Errorf("%s gives no credential for %s: docker login %[2]s", file, host)
-			case found != auth.EmptyCredential:
-				return found, nil
+			for _, key := range credentialKeys(host) {
+				found, err := store.Get(ctx, key)
+				var missing *exec.Error
+				switch {
+				case errors.As(err, &missing):
+					return auth.EmptyCredential,
+						fmt.Errorf("%s names the credential helper %s, which is not in the PATH", file, missing.Name)
+				case err != nil:
+					return auth.EmptyCredential,
+						fmt.Errorf("%s gives no credential for %s: docker login %[2]s", file, host)
+				case found != auth.EmptyCredential:
+					return found, nil
+				}
 			}
 		}
 		return auth.EmptyCredential, nil
 	}
+}
+
+// credentialKeys returns the keys under which a credential for the host of a request may be stored. Docker stores one
+// for Docker Hub under the address of an older API, Podman under docker.io, and both store another host as it was given
+// to the login, with a default port too. A credential for one name of this machine is not for another name of it:
+// another user's server can listen there.
+func credentialKeys(host string) []string {
+	name, err := CanonicalRegistry(host)
+	switch {
+	case err != nil:
+		return []string{host}
+	case name == dockerHub:
+		return slices.Concat([]string{"https://index.docker.io/v1/", dockerHub}, dockerHubHosts)
+	case name != host, isLoopback(host), (&url.URL{Host: host}).Port() != "":
+		return []string{host}
+	}
+	return []string{host, host + ":443"}
 }

@@ -3,6 +3,8 @@ package registry
 import (
 	"context"
 	"time"
+
+	"oras.land/oras-go/v2/registry/remote/auth"
 )
 
 // SetRetryDelay sets the first wait before a retry.
@@ -30,3 +32,9 @@ type RetryPolicy = retryPolicy
 
 // MaxRetries is maxRetries.
 const MaxRetries = maxRetries
+
+// StoredCredential reports whether files hold a credential for the host of a request.
+func StoredCredential(ctx context.Context, files []string, host string) (bool, error) {
+	credential, err := credentialsFrom(files)(ctx, host)
+	return credential != auth.EmptyCredential, err
+}

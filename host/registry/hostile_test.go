@@ -820,6 +820,21 @@ func TestParseReference(t *testing.T) {
 		"oci://registry:443/x:1":                           "oci://registry:443/x:1",
 		"oci://localhost:443/x:1":                          "oci://localhost:443/x:1",
 		"oci://registry.example.com:05000/x:1":             "oci://registry.example.com:5000/x:1",
+		"OCI://registry.example.com/x:1":                   "oci://registry.example.com/x:1",
+		"oci://docker.io/x":                                "oci://docker.io/library/x",
+		"oci://docker.io/library/x@" + sum:                 "oci://docker.io/library/x@" + sum,
+		"oci://index.docker.io/tools/x:1":                  "oci://docker.io/tools/x:1",
+		"oci://registry-1.docker.io:443/x:1":               "oci://docker.io/library/x:1",
+		"oci://Registry-1.Docker.IO./tools/x:1":            "oci://docker.io/tools/x:1",
+		"oci://registry.hub.docker.com/x:1":                "oci://docker.io/library/x:1",
+		"oci://registry.ipv6.docker.com/tools/x:1":         "oci://docker.io/tools/x:1",
+		"oci://registry-1.docker.io:5000/x:1":              "oci://registry-1.docker.io:5000/x:1",
+		"oci://auth.docker.io/x:1":                         "oci://auth.docker.io/x:1",
+		"oci://registry-1.docker.io.example.com/x:1":       "oci://registry-1.docker.io.example.com/x:1",
+		"oci://[0:0::0:1]:5000/x:1":                        "oci://[::1]:5000/x:1",
+		"oci://[::FFFF:127.0.0.1]:5000/x:1":                "oci://127.0.0.1:5000/x:1",
+		"oci://LocalHost.:5000/x:1":                        "oci://localhost:5000/x:1",
+		"oci://ｄｏｃｋｅｒ.io/x:1":                              "oci://docker.io/library/x:1",
 	} {
 		if r, err := registry.ParseReference(text); err != nil || r.String() != want {
 			t.Errorf("%q: got %q, %v, want %q", text, r, err, want)
@@ -832,6 +847,8 @@ func TestParseReference(t *testing.T) {
 		"oci://ghcr.io/x:1@" + sum + "@" + sum, "oci://user:password@ghcr.io/x:1", "oci://ghcr.io:0/x:1", "oci://ghcr.io:99999/x:1",
 		"oci://ghcr.io:/x:1", "https://ghcr.io/x:1", "oci://ghcr.io/x:1?y=z", "oci://ghcr.io/x:1#y", "oci://ghcr.io/x y:1",
 		"oci://ghcr.io/\x1b[2Jx:1", "oci://gh\x00cr.io/x:1", "oci://127.1/x:1", "oci://oci://ghcr.io/x:1",
+		"OCI://oci://ghcr.io/x:1", "oci:/ghcr.io/x:1", "oci://docker%2eio/x:1", "oci://docker.io%2fx/y:1", "oci://docker.io/%78:1",
+		"oci://docker.io../x:1", "oci://user@docker.io/x:1", "oci://[::1%25lo]:5000/x:1", "oci://0x7f000001:5000/x:1",
 		"oci://ghcr.io/" + strings.Repeat("x", 2000) + ":1", "./plugins/weather.wasm", "plugins/weather.wasm", "C:\\x.wasm",
 	} {
 		if r, err := registry.ParseReference(text); err == nil {
@@ -842,11 +859,84 @@ func TestParseReference(t *testing.T) {
 	}
 }
 
+// TestSameRegistry lists which registries are one for rules.
+func TestSameRegistry(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		same []string
+		want bool
+	}{
+		"Docker Hub": {[]string{"docker.io", "index.docker.io", "registry-1.docker.io:443", "registry.hub.docker.com."}, true},
+		"this machine": {[]string{"localhost:5000", "127.0.0.1:5000", "127.8.8.8:5000", "[::1]:5000", "[::ffff:7f00:1]:5000",
+			"0.0.0.0:5000", "[::]:5000", "registry.localhost:5000", "LOCALHOST.:05000"}, true},
+		"the default ports of this machine": {[]string{"localhost", "127.0.0.1:80", "[::1]:443", "[::1]"}, true},
+		"other ports":                       {[]string{"localhost:5000", "127.0.0.1:5001", "localhost"}, false},
+		"other hosts": {[]string{"docker.io", "ghcr.io", "docker.io:5000", "localhost.example.com", "10.0.0.1",
+			"10.0.0.2", "[2001:db8::1]"}, false},
+	} {
+		for _, a := range test.same {
+			for _, b := range test.same {
+				if got := parse(t, a+"/x").SameRegistry(parse(t, b+"/y")); got != test.want && a != b {
+					t.Errorf("%s: %s and %s: %v", name, a, b, got)
+				}
+			}
+		}
+	}
+}
+
+// TestSettingsUnderEveryName: the settings of a registry are for all spellings of its name, once.
+func TestSettingsUnderEveryName(t *testing.T) {
+	t.Parallel()
+	mirror := registrytest.Start(t)
+	layer := mirror.PutBlob(t, "library/probe", wasmType, plugin(t))
+	mirror.PutImage(t, "library/probe", "1", mirror.PutBlob(t, "library/probe", emptyType, []byte("{}")), layer)
+	settings := registry.Host{Mirrors: []string{mirror.Host}}
+	for _, name := range []string{"docker.io", "Index.docker.io", "registry-1.docker.io:443"} {
+		c := client(t, registry.Options{Registries: map[string]registry.Host{name: settings}})
+		for _, text := range []string{"docker.io/probe:1", "registry-1.docker.io/library/probe:1"} {
+			if _, err := c.Pull(t.Context(), parse(t, text)); err != nil {
+				t.Errorf("settings of %s for %s: %v", name, text, err)
+			}
+		}
+	}
+	twice := map[string]registry.Host{"docker.io": settings, "index.docker.io": {}}
+	if _, err := registry.New(registry.Options{Registries: twice}); err == nil || !strings.Contains(err.Error(), "docker.io") {
+		t.Errorf("settings under two names: %v", err)
+	}
+}
+
+// TestStoredCredentials: a credential is found under every key under which Docker and Podman store it for a registry,
+// and is for no other registry.
+func TestStoredCredentials(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		key, host string
+		found     bool
+	}{
+		"Docker's key of Docker Hub": {"https://index.docker.io/v1/", "registry-1.docker.io", true},
+		"Podman's key of Docker Hub": {"docker.io", "registry-1.docker.io", true},
+		"the API host of Docker Hub": {"registry-1.docker.io", "registry-1.docker.io", true},
+		"the default port":           {"registry.example.com:443", "registry.example.com", true},
+		"an address":                 {"https://registry.example.com/v2/", "registry.example.com", true},
+		"another port":               {"registry.example.com:5000", "registry.example.com", false},
+		"the port is another":        {"registry.example.com", "registry.example.com:5000", false},
+		"another host":               {"docker.io", "auth.docker.io", false},
+		"another loopback address":   {"localhost:5000", "127.0.0.2:5000", false},
+		"another default":            {"localhost:443", "localhost", false},
+	} {
+		got, err := registry.StoredCredential(t.Context(), login(t, test.key), test.host)
+		if err != nil || got != test.found {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+}
+
 // FuzzParseReference: what is accepted has a canonical form that means the same.
 func FuzzParseReference(f *testing.F) {
 	f.Add("oci://ghcr.io/tuananh/time-plugin:latest")
 	f.Add("localhost:5000/x@sha256:" + strings.Repeat("a1", 32))
 	f.Add("oci://[::1]:5000/a/../b:1")
+	f.Add("OCI://Registry-1.Docker.io.:443/x")
 	f.Fuzz(func(t *testing.T, text string) {
 		r, err := registry.ParseReference(text)
 		if err != nil {

@@ -47,7 +47,8 @@ const (
 type Options struct {
 	// Proxy is for all connections but those to this machine. Nil means none.
 	Proxy *url.URL
-	// Registries are settings for single registries, by host and port as in a Reference.
+	// Registries are settings for single registries, by host and port. Each spelling that CanonicalRegistry makes one
+	// means the same registry, which may have settings only once.
 	Registries map[string]Host
 	// MaxSize bounds a plugin, in bytes. Zero means manifest.MaxModuleBytes.
 	MaxSize int64
@@ -71,7 +72,7 @@ type Host struct {
 
 // Check reports what is wrong with the settings for the registry host.
 func (h Host) Check(host string) error {
-	if canonical, err := canonicalRegistry(host); err != nil || canonical != host {
+	if _, err := CanonicalRegistry(host); err != nil {
 		return fmt.Errorf("%q is not a registry host, such as registry.example.com or localhost:5000", host)
 	}
 	for _, mirror := range h.Mirrors {
@@ -90,9 +91,11 @@ func mirrored(mirror, repository string) (Reference, error) {
 // Client is a client for any number of registries. It is safe for concurrent use.
 type Client struct {
 	options Options
-	// configured are the hosts in Options.Registries and of their mirrors.
+	// mirrors and roots are by registry, in the form of CanonicalRegistry.
+	mirrors map[string][]string
+	roots   map[string]*x509.CertPool
+	// configured are the registries in Options.Registries and their mirrors.
 	configured map[string]bool
-	roots      map[string]*x509.CertPool
 	retryDelay time.Duration
 	// layout answers instead of registries, unless it is nil.
 	layout *Layout
@@ -105,13 +108,18 @@ type Client struct {
 // New returns a Client. It fails if the settings of a registry are wrong or its certificates cannot be read.
 func New(options Options) (*Client, error) {
 	options.MaxSize = cmp.Or(options.MaxSize, manifest.MaxModuleBytes)
-	c := &Client{options: options, configured: map[string]bool{}, roots: map[string]*x509.CertPool{},
-		retryDelay: time.Second, clients: map[string]*auth.Client{}}
-	for host, settings := range options.Registries {
-		if err := settings.Check(host); err != nil {
+	c := &Client{options: options, mirrors: map[string][]string{}, roots: map[string]*x509.CertPool{},
+		configured: map[string]bool{}, retryDelay: time.Second, clients: map[string]*auth.Client{}}
+	named := map[string]bool{}
+	for text, settings := range options.Registries {
+		if err := settings.Check(text); err != nil {
 			return nil, err
 		}
-		c.configured[host] = true
+		host, _ := CanonicalRegistry(text)
+		if named[host] {
+			return nil, fmt.Errorf("the registry %s has settings under two names: keep one of them", host)
+		}
+		named[host], c.configured[host], c.mirrors[host] = true, true, settings.Mirrors
 		for _, mirror := range settings.Mirrors {
 			at, _ := mirrored(mirror, "x")
 			c.configured[at.Registry] = true
@@ -277,7 +285,7 @@ func (c *Client) read(ctx context.Context, r Reference,
 	ctx, cancel := context.WithTimeout(ctx, transferTime)
 	defer cancel()
 	var failures []error
-	for _, mirror := range c.options.Registries[r.Registry].Mirrors {
+	for _, mirror := range c.mirrors[r.Registry] {
 		at, err := mirrored(mirror, r.Repository)
 		if err == nil {
 			err = operation(ctx, c.repository(at))

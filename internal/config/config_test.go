@@ -501,12 +501,19 @@ func TestRegistries(t *testing.T) {
 	if len(c.Registries) != 2 || h.CA != filepath.Join(dir, "ca.pem") || !slices.Equal(h.Mirrors, []string{"mirror.example.com/cache"}) {
 		t.Errorf("got %+v", c.Registries)
 	}
+	c = load(t, Source{Dir: write(t, "registries: {Registry-1.Docker.io: {ca: ca.pem}}\n"+
+		"index: {plugins: ['OCI://index.docker.io/tools/index:1']}\n")})
+	if of := c.Registry(true).Registries; len(of) != 1 || of["docker.io"].CA == "" {
+		t.Errorf("other names of Docker Hub: %+v", of)
+	}
 	for text, want := range map[string]string{
 		"registries: {example: {}}":                               `"example" is not a registry host`,
 		"registries: {https://x.example: {}}":                     "is not a registry host",
 		"registries: {x.example: {mirrors: [https://x.example]}}": "is neither HOST nor HOST/PATH",
 		"registries: {x.example: {mirror: [x.example]}}":          `did you mean "mirrors"`,
 		"registries: {x.example/tools: {}}":                       "is not a registry host",
+		"registries: {docker.io: {}, index.docker.io: {}}":        "docker.io has settings under another name too",
+		"registries: {x.example: {}, 'X.example.:443': {}}":       "x.example has settings under another name too",
 	} {
 		if _, err := Load(Source{Dir: write(t, text)}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", text, err, want)

@@ -38,7 +38,10 @@ func (c *Config) resolveIndexes() error {
 	for i, location := range c.Index.Plugins {
 		err := index.CheckLocation(location)
 		if index.IsOCI(location) {
-			_, err = registry.ParseReference(location)
+			var r registry.Reference
+			r, err = registry.ParseReference(location)
+			location = r.String()
+			c.Index.Plugins[i] = location
 		}
 		if err != nil {
 			return fmt.Errorf("configuration: %s: index.plugins: %w", c.Origin("index.plugins"), err)

@@ -11,15 +11,19 @@ import (
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
-// registries reads the settings for single registries, by host.
+// registries reads the settings for single registries. The keys become registry.CanonicalRegistry.
 func (r reader) registries(v strictyaml.Value) {
 	r.config.Registries = map[string]registry.Host{}
+	named := map[string]bool{}
 	v.Map(func(host string, v strictyaml.Value) {
 		var h registry.Host
 		v.Object(strictyaml.Fields{"mirrors": strictyaml.Strings(&h.Mirrors), "ca": strictyaml.String(&h.CA)})
 		if err := h.Check(host); err != nil {
 			v.Problem("%v", err)
+		} else if host, _ = registry.CanonicalRegistry(host); named[host] {
+			v.Problem("the registry %s has settings under another name too: keep one of them", host)
 		}
+		named[host] = true
 		h.CA = absolute(h.CA, r.dir)
 		r.config.Registries[host] = h
 		r.note("registries."+host, strings.TrimSpace(strings.Join(h.Mirrors, ", ")+" "+h.CA), v)

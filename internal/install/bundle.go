@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/registry"
@@ -45,7 +44,7 @@ func (f *Folder) Bundle(ctx context.Context, path string) (count int, leftOut []
 
 func (f *Folder) addTo(ctx context.Context, layout *registry.LayoutWriter, client *registry.Client, name string,
 	e lock.Entry) (leftOut []error, err error) {
-	if strings.HasPrefix(e.From, registry.Scheme) {
+	if registry.HasScheme(e.From) {
 		r, err := registry.ParseReference(e.From)
 		if err != nil {
 			return nil, err
@@ -73,7 +72,7 @@ func (f *Folder) UseBundle(path string) (err error) {
 // fetchBundled returns the file of an entry from the bundle.
 func (f *Folder) fetchBundled(ctx context.Context, e lock.Entry) (d *Download, err error) {
 	d = &Download{Origin: e}
-	if strings.HasPrefix(e.From, registry.Scheme) {
+	if registry.HasScheme(e.From) {
 		var p *pluginfile.Published
 		if p, err = pluginfile.Pull(ctx, f.config, f.bundle.Client(), pluginfile.Pinned(e.From, e.Digest)); err == nil {
 			d.Wasm, d.Origin.Signer = p.Wasm, lockedSigner(p.Signer)

@@ -1,8 +1,6 @@
 package install
 
 import (
-	"strings"
-
 	"github.com/hako-run/hako/host/registry"
 	"github.com/hako-run/hako/host/registry/lock"
 	"github.com/hako-run/hako/host/registry/signature"
@@ -18,7 +16,7 @@ func (f *Folder) checkSigner(origin lock.Entry) error {
 	if origin.From == lock.FromFile {
 		return policy.CheckUnsigned("a file")
 	}
-	if !strings.HasPrefix(origin.From, registry.Scheme) {
+	if !registry.HasScheme(origin.From) {
 		return policy.CheckUnsigned(origin.From)
 	}
 	r, err := registry.ParseReference(origin.From)

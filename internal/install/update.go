@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/hako-run/hako/host/registry"
 	"github.com/hako-run/hako/host/registry/lock"
@@ -34,7 +33,7 @@ func (f *Folder) newer(ctx context.Context, name string) (*Newer, error) {
 		return nil, fmt.Errorf("%s was added from a file: give a newer one to hako plugin add --replace", name)
 	}
 	n := &Newer{Name: name, Installed: now.Version, from: now.From}
-	if strings.HasPrefix(now.From, registry.Scheme) {
+	if registry.HasScheme(now.From) {
 		err = f.newerTag(ctx, n, now.Entry)
 	} else {
 		err = f.newerFile(ctx, n, now.Entry)

@@ -33,7 +33,7 @@ func WriteIndex(ctx context.Context, c *config.Config, file string, sources []st
 	var entries []strictyaml.Mapping
 	for _, source := range sources {
 		var added []strictyaml.Mapping
-		if strings.HasPrefix(source, registry.Scheme) {
+		if registry.HasScheme(source) {
 			added, err = listPublished(ctx, c, client, source)
 		} else {
 			added, err = listFiles(c, filepath.Dir(file), source)

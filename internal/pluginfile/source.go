@@ -39,12 +39,12 @@ type Published struct {
 // IsAddress reports whether from is a URL or a reference to a registry, and not the path of a file.
 func IsAddress(from string) bool {
 	u, err := url.Parse(from)
-	return err == nil && u.Hostname() != "" || strings.HasPrefix(from, registry.Scheme)
+	return err == nil && u.Hostname() != "" || registry.HasScheme(from)
 }
 
 // Pinned returns a reference to what had the digest in a registry, and a URL as it is.
 func Pinned(from, digest string) string {
-	if r, err := registry.ParseReference(from); err == nil && strings.HasPrefix(from, registry.Scheme) {
+	if r, err := registry.ParseReference(from); err == nil && registry.HasScheme(from) {
 		return r.WithDigest(digest).String()
 	}
 	return from
@@ -57,7 +57,7 @@ func Pinned(from, digest string) string {
 // else a drafted manifest that asks for what a published policy of wassette allows. NAME is the last element of the
 // address.
 func Download(ctx context.Context, c *config.Config, from string, public bool) (*Published, error) {
-	if strings.HasPrefix(from, registry.Scheme) {
+	if registry.HasScheme(from) {
 		client, err := registry.New(c.Registry(public))
 		if err != nil {
 			return nil, err

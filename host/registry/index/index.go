@@ -208,7 +208,7 @@ func resolve(location, reference string) (string, error) {
 		return "", fmt.Errorf(
 			"the reference has other characters than those of ASCII that are visible, or more than %d", maxURL)
 	}
-	scheme, _, absolute := strings.Cut(reference, "://")
+	absolute := strings.Contains(reference, "://")
 	base, isURL := parseURL(location)
 	switch {
 	case !absolute && IsOCI(location):
@@ -220,7 +220,7 @@ func resolve(location, reference string) (string, error) {
 		return base.ResolveReference(&url.URL{Path: reference}).String(), nil
 	case !absolute:
 		return filepath.Join(filepath.Dir(location), filepath.FromSlash(reference)), nil
-	case scheme == "oci":
+	case IsOCI(reference):
 		return reference, nil
 	}
 	u, err := url.Parse(reference)
@@ -232,7 +232,10 @@ func resolve(location, reference string) (string, error) {
 }
 
 // IsOCI reports whether a location is in an OCI registry.
-func IsOCI(location string) bool { return strings.HasPrefix(location, "oci://") }
+func IsOCI(location string) bool {
+	scheme, _, ok := strings.Cut(location, "://")
+	return ok && strings.EqualFold(scheme, "oci")
+}
 
 // parseURL returns location as the URL of a web server, if it is one.
 func parseURL(location string) (*url.URL, bool) {
@@ -254,7 +257,7 @@ func sameOrigin(a, b *url.URL) bool { return a.Scheme == b.Scheme && a.Host == b
 
 // CheckLocation returns why an index cannot be at location: it must be an oci:// reference, an https URL or a path.
 func CheckLocation(location string) error {
-	if scheme, _, ok := strings.Cut(location, "://"); !ok || scheme == "oci" {
+	if !strings.Contains(location, "://") || IsOCI(location) {
 		return nil
 	}
 	if u, ok := parseURL(location); !ok || u.User != nil || !address.IsConfidential(u) {

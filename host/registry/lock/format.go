@@ -112,7 +112,7 @@ func (e *Entry) check(errs *strictyaml.Error, path string) {
 	}
 	isText("version", e.Version)
 	if s := e.Signer; s != nil {
-		if !strings.HasPrefix(e.From, registry.Scheme) {
+		if !registry.HasScheme(e.From) {
 			errs.Add(path+".signer", "is only for plugins from a registry (%s…): remove it", registry.Scheme)
 		}
 		isText("signer.issuer", s.Issuer)
@@ -131,7 +131,7 @@ func checkFrom(from string) error {
 	if from == FromFile {
 		return nil
 	}
-	if strings.HasPrefix(from, registry.Scheme) {
+	if registry.HasScheme(from) {
 		_, err := registry.ParseReference(from)
 		return err
 	}

@@ -22,7 +22,7 @@ import (
 type Trusted struct {
 	// For are the repositories for which a signature of this signer, or another one that is trusted for them, is
 	// needed: "registry.example.com/tools/weather", or with "/*" at the end all below, or "*" for all of all
-	// registries.
+	// registries. They are for every name and spelling of a registry (registry.Reference.SameRegistry).
 	For []string
 	// Key is a PEM file with a public key: ECDSA, Ed25519 or RSA.
 	Key string
@@ -78,18 +78,19 @@ func parsePattern(text string) (p pattern, err error) {
 	if text == "*" {
 		return pattern{all: true}, nil
 	}
+	const child = "x/x" // Docker Hub gives repositories without a namespace another name
 	name, below := strings.CutSuffix(text, "/*")
 	if below {
-		name += "/x"
+		name += "/" + child
 	}
 	p.below = below
 	p.Reference, err = registry.ParseReference(name + ":x") // which refuses patterns that have a tag or a digest
-	if err != nil || strings.HasPrefix(text, registry.Scheme) {
+	if err != nil || registry.HasScheme(text) {
 		return p, fmt.Errorf(`%q is not a repository pattern: write registry.example.com/tools/weather, `+
 			`registry.example.com/tools/* or "*"`, text)
 	}
 	if below {
-		p.Repository = strings.TrimSuffix(p.Repository, "x")
+		p.Repository = strings.TrimSuffix(p.Repository, child)
 	}
 	return p, nil
 }
@@ -98,7 +99,7 @@ func (p pattern) matches(r registry.Reference) bool {
 	switch {
 	case p.all:
 		return true
-	case p.Registry != r.Registry:
+	case !p.SameRegistry(r):
 		return false
 	case p.below:
 		return strings.HasPrefix(r.Repository, p.Repository)
