@@ -102,8 +102,8 @@ func (r *roots) usable(clean string) (in *root, rest string) {
 	return nil, ""
 }
 
-// resolveBelow returns the directory at the path rest below a root. It refuses links that leave the root. A directory in
-// a hidden root can be one of another root.
+// resolveBelow returns the directory at the path rest below a root. It refuses links that leave the root. A directory
+// in a hidden root is usable if another root contains it.
 func (r *roots) resolveBelow(in *root, rest, cwd string) (string, *abi.Error) {
 	if in.hidden {
 		inside := strings.TrimLeft(rest, "/")

@@ -60,9 +60,9 @@ func (s *supervisor) handle(ctx context.Context, argv []string) error {
 // statusSignaled is added to the number of the signal that ended a program.
 const statusSignaled = 128
 
-// endUnread returns a handler that ends a part of a pipeline when one of its builtins writes to a pipe that nobody reads
-// any more, as SIGPIPE ends a shell there ("while true; do echo y; done | head -1"). The interpreter drops the errors of
-// its builtins. functions are the names of the functions of the script, which precede builtins.
+// endUnread returns a handler that ends a part of a pipeline when one of its builtins writes to a pipe without a reader,
+// as SIGPIPE ends a shell there ("while true; do echo y; done | head -1"). The interpreter drops the write errors of
+// builtins. functions are the names of the script's functions, which precede builtins.
 func endUnread(functions map[string]bool) interp.CallHandlerFunc {
 	return func(ctx context.Context, argv []string) ([]string, error) {
 		stdout, ok := interp.HandlerCtx(ctx).Stdout.(*os.File)

@@ -85,19 +85,6 @@ func readFile(t *testing.T, path string) string {
 	return string(text)
 }
 
-// TestStopped: a program that its parent stops ends.
-func TestStopped(t *testing.T) {
-	t.Parallel()
-	b := newBox(t, "timeout", "sleep")
-	for _, name := range []string{"TERM", "INT", "HUP", "QUIT", "PIPE"} {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		if r := b.line(ctx, "timeout -s "+name+" 0.1 sleep 3132"); r.err != nil || r.exit.Code != 124 {
-			t.Errorf("%s: %v", name, r)
-		}
-		cancel()
-	}
-}
-
 // TestClosedPipe: what writes to a pipe ends when its reader is gone, programs and builtins alike, and the rest of the
 // line goes on.
 func TestClosedPipe(t *testing.T) {
@@ -125,8 +112,9 @@ func TestClosedPipe(t *testing.T) {
 		"from a process":         {"head -n1 <(while :; do echo y; done)", "y\n", 0},
 		"other output": {"{ sleep 0.3; echo kept > kept; echo lost; echo never > never; } | true; cat kept; " +
 			"[ -e never ] || echo ended", "kept\nended\n", 0},
-		"programs go on":      {"{ sleep 0.3; cp a.txt b.txt; cd .; test -e b.txt; x=1; } | true; cat b.txt", "one\n", 0},
-		"nothing is written":  {"{ sleep 0.3; printf ''; echo -n; echo -n ''; echo kept > kept; } | true; cat kept", "kept\n", 0},
+		"programs go on": {"{ sleep 0.3; cp a.txt b.txt; cd .; test -e b.txt; x=1; } | true; cat b.txt", "one\n", 0},
+		"nothing is written": {"{ sleep 0.3; printf ''; echo -n; echo -n ''; echo kept > kept; } | true; cat kept",
+			"kept\n", 0},
 		"a function's name":   {"echo() { cat a.txt > got; }; { sleep 0.3; echo x; } | true; cat got", "one\n", 0},
 		"a reader that lasts": {"for i in 1 2 3; do echo $i; sleep 0.1; done | cat", "1\n2\n3\n", 0},
 	} {
