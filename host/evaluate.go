@@ -322,14 +322,19 @@ func (h *Host) admit(ctx context.Context, p *plugin, status Status, content *plu
 		return h.broken(p, status, err)
 	}
 	status.State = Active
+	var warnings []string
 	if left := p.service.omitted; len(left) > 0 {
-		status.Reason = "not in the catalog: " + strings.Join(left, "; ")
+		warnings = append(warnings, "not in the catalog: "+strings.Join(left, "; "))
+	}
+	if warning := p.service.grants.WorkspaceWarning("en"); warning != "" {
+		warnings = append(warnings, warning)
 	}
 	if decision.Unrecorded {
 		if err := h.consents.file.Approve(ctx, *decision.Consent); err != nil {
-			status.Reason = fmt.Sprintf("the update could not be recorded: %v", err)
+			warnings = append(warnings, fmt.Sprintf("the update could not be recorded: %v", err))
 		}
 	}
+	status.Reason = strings.Join(warnings, "; ")
 	return status
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/hako-run/hako/host/broker/execbroker/confine"
@@ -121,6 +122,38 @@ func TestShellRoots(t *testing.T) {
 	run(exitOK, map[string]any{"command": "cp a.md again.md", "cwd": "/docs"}, "cannot create")
 	if _, err := os.Stat(filepath.Join(docs, "again.md")); err == nil {
 		t.Error("a command has written to a directory that is read-only")
+	}
+}
+
+// TestShellWithoutWorkspace: commands cannot use a workspace with hako's own files. None runs in another directory
+// instead, which the operator learns at the approval and when looking at the plugins.
+func TestShellWithoutWorkspace(t *testing.T) {
+	t.Parallel()
+	needsKernel(t)
+	dir := shellPlace(t)
+	extra := must(filepath.EvalSymlinks(t.TempDir()))
+	tree(t, extra, "build.log")
+	const warning = "commands: none may run in /workspace, because parts of that folder are hidden"
+	invoke(t, dir, "plugin", "approve", "shell", "--yes", "--mount", "workspace=.", "--program", "rm", "--program",
+		"ls").want(t, exitOK, warning, "--mount workspace=DIR")
+	for arguments, want := range map[string]string{
+		`{"command":"rm build.log"}`:           "without cwd a command works in /workspace, which commands cannot use",
+		`{"command":"rm build.log","cwd":"."}`: `the cwd "." is in /workspace, which commands cannot use`,
+	} {
+		invoke(t, dir, "call", "shell_exec", arguments).want(t, exitFailed, want, "no other directory for commands")
+		invoke(t, dir, "call", "shell_exec", arguments, "--allow-path", extra).want(t, exitFailed, want,
+			"set cwd to a directory that commands can use: /"+filepath.Base(extra))
+	}
+	invoke(t, dir, "call", "shell_exec", `{"command":"ls","cwd":"/`+filepath.Base(extra)+`"}`, "--allow-path",
+		extra).want(t, exitOK, "build.log")
+	invoke(t, dir, "doctor").want(t, exitOK, "warning  plugin shell: "+warning, "hako plugin inspect shell")
+	invoke(t, dir, "plugin", "list").want(t, exitOK, "active", "warning: plugin shell: "+warning)
+	invoke(t, dir, "plugin", "approve", "shell", "--yes", "--mount", "workspace=work").want(t, exitOK)
+	invoke(t, dir, "call", "shell_exec", `{"command":"ls"}`).want(t, exitOK, "note.txt")
+	for _, looks := range [][]string{{"doctor"}, {"plugin", "list"}} {
+		if o := invoke(t, dir, looks...); strings.Contains(o.stdout+o.stderr, "none may run") {
+			t.Errorf("%v: %s", looks, o)
+		}
 	}
 }
 

@@ -30,6 +30,9 @@ func (g Grants) Explain(language string) []string {
 	if g.Exec != nil {
 		lines = append(lines, w.exec(g.Exec))
 	}
+	if warning := g.WorkspaceWarning(language); warning != "" {
+		lines = append(lines, warning)
+	}
 	switch {
 	case slices.Contains(g.Tools, anyTool):
 		lines = append(lines, w.anyTool)
@@ -42,13 +45,26 @@ func (g Grants) Explain(language string) []string {
 	return lines
 }
 
+// WorkspaceWarning says that commands without a working directory of their own will be refused, and the remedy, if
+// commands cannot use the workspace: the first mount, in which they start. It is empty if they can, and without Exec.
+func (g Grants) WorkspaceWarning(language string) string {
+	if g.Exec == nil || len(g.Mounts) == 0 || g.Mounts[0].ForCommands() {
+		return ""
+	}
+	w := englishGrants
+	if lang.Japanese(language) {
+		w = japaneseGrants
+	}
+	return fmt.Sprintf(w.workspace, g.Mounts[0].Name)
+}
+
 // grantWording are the format strings of one language for grants.
 type grantWording struct {
 	list                                     string // separates the items of a list
 	rule, moved, paths, private, credential  string
 	read, write, deny, quota, noQuota        string
 	database, nothing                        string
-	programs, anyProgram, folders            string
+	programs, anyProgram, folders, workspace string
 	tools, anyTool                           string
 	variables, isolated, network, unconfined string
 }
@@ -72,6 +88,9 @@ var englishGrants = grantWording{
 	tools:      "tools: may call %s as its caller, under all rules",
 	anyTool:    "tools: may call every other tool as its caller, under all rules",
 	folders:    ", in these folders (without their quotas; except folders with hidden parts)",
+	workspace: "commands: none may run in /%[1]s, because parts of that folder are hidden, and the kernel cannot hide " +
+		"a part of a folder from them: without cwd, or with a relative one, they are refused. To let them run there, choose a " +
+		"folder that has none of hako's own files in it and no deny: hako plugin approve with --mount %[1]s=DIR",
 	variables:  ", with the variables %s",
 	isolated:   ", no network",
 	network:    ", network: TCP connections to %s",
@@ -97,6 +116,9 @@ var japaneseGrants = grantWording{
 	tools:      "tools: 呼び出した人として、すべてのルールに従って %s を呼び出し可",
 	anyTool:    "tools: 呼び出した人として、すべてのルールに従ってほかのすべてのツールを呼び出し可",
 	folders:    "、これらのフォルダーの中で実行 (容量の上限は適用されません。一部を隠しているフォルダーでは実行できません)",
+	workspace: "commands: /%[1]s では実行できません (フォルダーの一部を隠していますが、カーネルはフォルダーの一部だけをコマンドから隠すことができません)。" +
+		"cwd を省略したコマンドと cwd が相対パスのコマンドは拒否されます。/%[1]s で実行するには、hako 自身のファイルも deny もない" +
+		"フォルダーを選んでください: hako plugin approve に --mount %[1]s=DIR を指定します",
 	variables:  "、環境変数 %s を渡す",
 	isolated:   "、ネットワークなし",
 	network:    "、ネットワーク: %s への TCP 接続",

@@ -56,6 +56,10 @@ type Mount struct {
 	Quota int64
 }
 
+// ForCommands reports whether commands can use the mount. They see all of its files, because the kernel cannot hide a
+// part of a directory, so they cannot use a mount with deny globs.
+func (m Mount) ForCommands() bool { return len(m.Deny) == 0 }
+
 // DefaultMountQuota is the default quota of a writable mount, in bytes.
 const DefaultMountQuota = 10 << 30
 

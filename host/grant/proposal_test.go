@@ -115,6 +115,10 @@ func TestGrantsInPlainWords(t *testing.T) {
 				"folders with hidden parts), with the variables LANG, " +
 				"network: TCP connections to github.com:443, db.example:5432:private, even where the kernel cannot " +
 				"confine them",
+			"commands: none may run in /work, because parts of that folder are hidden, and the kernel cannot hide a " +
+				"part of a folder from them: without cwd, or with a relative one, they are refused. To let them run " +
+				"there, choose a folder that has none of hako's own files in it and no deny: hako plugin approve " +
+				"with --mount work=DIR",
 		},
 		"ja-JP": {
 			"http api: https://api.example.com に GET、HEAD を送信可、パス v1/** のみ、プライベートアドレスも可、認証情報 key を付けて送信",
@@ -122,6 +126,9 @@ func TestGrantsInPlainWords(t *testing.T) {
 			"sql: テナントごとの専用データベース、最大 1MiB",
 			"commands: インストールされているすべてのプログラムを実行可、これらのフォルダーの中で実行 (容量の上限は適用されません。一部を隠しているフォルダーでは実行できません)" +
 				"、環境変数 LANG を渡す、ネットワーク: github.com:443、db.example:5432:private への TCP 接続、カーネルで制限できない環境でも実行",
+			"commands: /work では実行できません (フォルダーの一部を隠していますが、カーネルはフォルダーの一部だけをコマンドから隠すことができません)。" +
+				"cwd を省略したコマンドと cwd が相対パスのコマンドは拒否されます。/work で実行するには、hako 自身のファイルも deny もないフォルダーを選んでください: " +
+				"hako plugin approve に --mount work=DIR を指定します",
 		},
 	} {
 		if got := full.Explain(language); !slices.Equal(got, want) {

@@ -221,6 +221,10 @@ func pluginStates(h *host.Host) (findings []Finding) {
 		switch p.State {
 		case host.Active:
 			active++
+			if p.Reason != "" {
+				findings = append(findings, Finding{LevelWarning, "plugin " + p.Title(), p.Reason,
+					"hako plugin inspect " + p.Title() + " shows what it asks for and may do"})
+			}
 			findings = append(findings, compilation(h, p)...)
 			continue
 		case host.Broken, host.Conflict:

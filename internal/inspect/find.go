@@ -43,11 +43,14 @@ func sameFile(a, b string) bool {
 	return errA == nil && errB == nil && a == b
 }
 
-// Remedy explains why a plugin is not in service and what to do; empty if it is in service.
+// Remedy explains why a plugin is not in service and what to do. For one in service it is a warning, or empty.
 func Remedy(plugin host.Status) string {
 	switch plugin.State {
 	case host.Active:
-		return ""
+		if plugin.Reason == "" {
+			return ""
+		}
+		return fmt.Sprintf("warning: plugin %s: %s", plugin.Name, plugin.Reason)
 	case host.Pending, host.Revoked:
 		return fmt.Sprintf("%s: %s", plugin.State, plugin.Reason)
 	}

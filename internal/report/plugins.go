@@ -28,7 +28,7 @@ func Plugins(out io.Writer, list []host.Status, signers inspect.Signers) error {
 	})
 }
 
-// Remedies prints what is to be done about plugins that are not in service.
+// Remedies prints what is to be done about plugins that are not in service, and warnings about those that are.
 func Remedies(out io.Writer, list []host.Status) {
 	for _, p := range list {
 		if note := inspect.Remedy(p); note != "" {

@@ -10,7 +10,7 @@ type ExecRequest struct {
 	// Line is a shell command line.
 	Line string `json:"line,omitempty"`
 	// Cwd is the working directory: as the guest sees it ("/workspace/sub"), as the host does, or relative to the first
-	// mount. Empty means the first mount, or an empty directory if there is none.
+	// mount. Empty means the first mount, or an empty directory without mounts; an error if commands cannot use it.
 	Cwd string `json:"cwd,omitempty"`
 	// TimeoutMS bounds the command, in milliseconds, without the time in which a person is asked. Zero means the call's
 	// deadline.

@@ -24,7 +24,7 @@ type Command struct {
 	// Line is a shell command line, with pipes, variables and the like. The host judges every program in it.
 	Line string
 	// Dir is the working directory: as the plugin sees it ("/workspace/sub"), as the host does, or relative to the
-	// first mount. Empty means the first mount.
+	// first mount. Empty means the first mount. If commands cannot use that, the code is abi.CodeNotGranted.
 	Dir string
 	// Timeout bounds the command, without the time in which a person is asked. Zero means the call's deadline.
 	Timeout time.Duration

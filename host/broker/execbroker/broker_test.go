@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -256,14 +257,51 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestHiddenParts: commands cannot use a mount with deny globs.
+// TestHiddenParts: commands cannot use a mount with deny globs. No other directory takes the place of the workspace.
 func TestHiddenParts(t *testing.T) {
 	t.Parallel()
-	roots, err := execbroker.NewRoots([]grant.Mount{{Name: "w", Path: t.TempDir(), Deny: []string{"**/.git/**"}}})
-	must(t, err)
-	if _, err := roots.Dir("/w"); err == nil || !strings.Contains(err.Error(),
-		"(/w cannot be used, because commands would see the parts of it") {
-		t.Error(err)
+	home := realTemp(t)
+	for _, dir := range []string{"work/sub", "work/src/deep", "extra"} {
+		must(t, os.MkdirAll(filepath.Join(home, dir), 0o755))
+	}
+	workspace := grant.Mount{Name: "workspace", Path: filepath.Join(home, "work"), Deny: []string{"**/.git/**"}}
+	extra := grant.Mount{Name: "extra", Path: filepath.Join(home, "extra"), Write: true}
+	src := grant.Mount{Name: "src", Path: filepath.Join(home, "work", "src")}
+	const without = "without cwd a command works in /workspace, which commands cannot use"
+	const refused = " is in /workspace, which commands cannot use"
+	first, second := []grant.Mount{workspace, extra}, []grant.Mount{extra, workspace}
+	inside := []grant.Mount{workspace, src}
+	for name, test := range map[string]struct {
+		mounts    []grant.Mount
+		cwd, want string // the directory below home, or the error
+	}{
+		"alone":               {[]grant.Mount{workspace}, "", without},
+		"remedy":              {[]grant.Mount{workspace}, "", "mount a directory as workspace that has none of hako's"},
+		"another mount":       {first, "", without},
+		"the other is named":  {first, "", "set cwd to a directory that commands can use: /extra."},
+		"dot":                 {first, ".", `the cwd "."` + refused},
+		"relative":            {first, "sub", `the cwd "sub"` + refused},
+		"relative, out of it": {first, "../extra", `the cwd "../extra"` + refused},
+		"by name":             {first, "/workspace/sub", `the cwd "/workspace/sub"` + refused},
+		"by the host's path":  {first, workspace.Path, "(/workspace cannot be used, because"},
+		"the other by name":   {first, "/extra", "extra"},
+		"the other by path":   {first, extra.Path, "extra"},
+		"a later mount":       {second, "", "extra"},
+		"the later by name":   {second, "/workspace", `the cwd "/workspace"` + refused},
+		"a mount inside":      {inside, "src/deep", "work/src/deep"},
+		"inside, by name":     {inside, "/workspace/src", "work/src"},
+		"beside it":           {inside, "sub", `the cwd "sub"` + refused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			roots, err := execbroker.NewRoots(test.mounts)
+			must(t, err)
+			got, err := roots.Dir(test.cwd)
+			if err != nil && !strings.Contains(err.Error(), test.want) ||
+				err == nil && got != filepath.Join(home, test.want) {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
 	}
 }
 
@@ -476,7 +514,13 @@ func FuzzDir(f *testing.F) {
 		"sub/away", dir, dir + "/sub/../..", outside, "/", ".", "sub//", "/workspacex", "\x00"} {
 		f.Add(seed)
 	}
+	hidden, err := execbroker.NewRoots([]grant.Mount{{Name: "workspace", Path: outside, Deny: []string{"x"}},
+		{Name: "extra", Path: dir}})
+	must(f, err)
 	f.Fuzz(func(t *testing.T, cwd string) {
+		if got, err := hidden.Dir(cwd); err == nil && !path.IsAbs(cwd) {
+			t.Errorf("%q leads from a workspace that commands cannot use to %q", cwd, got)
+		}
 		got, err := roots.Dir(cwd)
 		if err != nil {
 			return

@@ -18,41 +18,37 @@ import (
 type root struct {
 	name, path string
 	write      bool
+	// hidden reports that commands cannot use it, because it has deny globs.
+	hidden bool
 }
 
-// roots are the directories that commands may work in. They start in the first one.
-type roots struct {
-	list []root
-	// partlyHidden are the mounts with deny globs, which commands cannot use.
-	partlyHidden []string
-}
+// roots are the directories of the mounts. The first one is the workspace, in which commands start.
+type roots struct{ list []root }
 
 func newRoots(mounts []grant.Mount) (roots, error) {
 	var r roots
 	for _, m := range mounts {
-		if len(m.Deny) > 0 {
-			r.partlyHidden = append(r.partlyHidden, "/"+m.Name)
-			continue
-		}
 		real, err := filepath.EvalSymlinks(m.Path)
 		if err != nil {
 			return roots{}, fmt.Errorf("mount %s: %w", m.Name, err)
 		}
-		r.list = append(r.list, root{m.Name, real, m.Write})
+		r.list = append(r.list, root{m.Name, real, m.Write, !m.ForCommands()})
 	}
 	return r, nil
 }
 
 func (r *roots) readable() (paths []string) {
 	for _, root := range r.list {
-		paths = append(paths, root.path)
+		if !root.hidden {
+			paths = append(paths, root.path)
+		}
 	}
 	return paths
 }
 
 func (r *roots) writable() (paths []string) {
 	for _, root := range r.list {
-		if root.write {
+		if root.write && !root.hidden {
 			paths = append(paths, root.path)
 		}
 	}
@@ -62,22 +58,23 @@ func (r *roots) writable() (paths []string) {
 // writableMount returns the name of the writable mount that contains path, or "".
 func (r *roots) writableMount(path string) string {
 	for _, root := range r.list {
-		if _, ok := below(path, root.path); ok && root.write {
+		if _, ok := below(path, root.path); ok && root.write && !root.hidden {
 			return root.name
 		}
 	}
 	return ""
 }
 
-// resolveDir returns the directory for a guest's cwd: "/MOUNT/...", a path relative to the first mount, or an absolute
-// host path in a mount. It follows links that stay in the mount. For "" it returns the first mount, or fallback if
-// there is none.
-func (r *roots) resolveDir(cwd, fallback string) (string, *abi.Error) {
+// resolveDir returns the directory for a guest's cwd: "/MOUNT/...", a path relative to the workspace, or an absolute
+// host path in a mount. It follows links that stay in the mount. "" is the workspace. If commands cannot use the
+// workspace, "" and relative paths are errors: another directory in its place would be one that the caller does not
+// mean. For "" it returns empty, an empty directory, if the plugin has no mounts at all.
+func (r *roots) resolveDir(cwd, empty string) (string, *abi.Error) {
 	switch {
 	case strings.ContainsRune(cwd, 0):
 		return "", r.outsideError(cwd)
 	case cwd == "" && len(r.list) == 0:
-		return fallback, nil
+		return empty, nil
 	case len(r.list) == 0:
 		return "", r.outsideError(cwd)
 	case !path.IsAbs(cwd):
@@ -89,16 +86,33 @@ func (r *roots) resolveDir(cwd, fallback string) (string, *abi.Error) {
 			return r.resolveBelow(&r.list[i], rest, cwd)
 		}
 	}
-	for i := range r.list {
-		if rest, ok := below(clean, r.list[i].path); ok {
-			return r.resolveBelow(&r.list[i], rest, cwd)
-		}
+	if in, rest := r.usable(clean); in != nil {
+		return r.resolveBelow(in, rest, cwd)
 	}
 	return "", r.outsideError(cwd)
 }
 
-// resolveBelow returns the directory at the path rest below a root. It refuses links that leave the root.
+// usable returns the root for commands that contains a host path, and the path below it.
+func (r *roots) usable(clean string) (in *root, rest string) {
+	for i := range r.list {
+		if rest, ok := below(clean, r.list[i].path); ok && !r.list[i].hidden {
+			return &r.list[i], rest
+		}
+	}
+	return nil, ""
+}
+
+// resolveBelow returns the directory at the path rest below a root. It refuses links that leave the root. A directory
+// in a hidden root is usable if another root contains it.
 func (r *roots) resolveBelow(in *root, rest, cwd string) (string, *abi.Error) {
+	if in.hidden {
+		inside := strings.TrimLeft(rest, "/")
+		other, left := r.usable(filepath.Join(in.path, filepath.FromSlash(inside)))
+		if other == nil || !filepath.IsLocal(cmp.Or(inside, ".")) {
+			return "", r.hiddenError(in, cwd)
+		}
+		in, rest = other, left
+	}
 	tree, err := os.OpenRoot(in.path)
 	if err != nil {
 		return "", abi.Errorf(abi.CodeInvalid, "the directory of /%s does not exist any more", in.name)
@@ -127,20 +141,40 @@ func below(name, dir string) (rest string, ok bool) {
 }
 
 func (r *roots) outsideError(cwd string) *abi.Error {
-	var names []string
-	for _, root := range r.list {
-		names = append(names, "/"+root.name)
-	}
 	text := fmt.Sprintf("%q is outside of the working directories of commands", cwd)
-	switch {
-	case len(names) > 0:
+	if names := r.names(false); len(names) > 0 {
 		text += ": they are " + strings.Join(names, ", ")
-	default:
+	} else {
 		text += ": there are none"
 	}
-	if len(r.partlyHidden) > 0 {
+	if hidden := r.names(true); len(hidden) > 0 {
 		text += fmt.Sprintf(" (%s cannot be used, because commands would see the parts of it that are hidden from "+
-			"the plugin)", strings.Join(r.partlyHidden, ", "))
+			"the plugin)", strings.Join(hidden, ", "))
 	}
 	return abi.Errorf(abi.CodeNotGranted, "%s", text)
+}
+
+// hiddenError explains why a command cannot work in a hidden root.
+func (r *roots) hiddenError(in *root, cwd string) *abi.Error {
+	what := fmt.Sprintf("the cwd %q is in", cwd)
+	if cwd == "" {
+		what = "without cwd a command works in"
+	}
+	choice := "there is no other directory for commands"
+	if names := r.names(false); len(names) > 0 {
+		choice = "set cwd to a directory that commands can use: " + strings.Join(names, ", ")
+	}
+	return abi.Errorf(abi.CodeNotGranted, "%s /%s, which commands cannot use, because they would see the parts of it "+
+		"that are hidden from the plugin: %s. The operator can change that: mount a directory as %s that has none of "+
+		"hako's own files in it and no deny", what, in.name, choice, in.name)
+}
+
+// names returns the guest paths of the roots that are hidden, or of those that are not.
+func (r *roots) names(hidden bool) (names []string) {
+	for _, root := range r.list {
+		if root.hidden == hidden {
+			names = append(names, "/"+root.name)
+		}
+	}
+	return names
 }

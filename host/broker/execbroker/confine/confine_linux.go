@@ -221,6 +221,27 @@ func limitProcesses(o *childSpec) error {
 		&unix.Rlimit{Cur: o.Limits.Processes, Max: o.Limits.Processes}))
 }
 
+// unblockSignals unblocks all signals in this thread, and so in the processes that it starts, which inherit the signals
+// that are blocked. Those of the host are none of theirs.
+func unblockSignals() error {
+	return os.NewSyscallError("rt_sigprocmask", unix.PthreadSigmask(unix.SIG_SETMASK, new(unix.Sigset_t), nil))
+}
+
+// readerGone reports whether file is a pipe that nobody can read from any more.
+func readerGone(file *os.File) bool {
+	conn, err := file.SyscallConn()
+	if err != nil {
+		return false
+	}
+	gone := false
+	err = conn.Control(func(fd uintptr) {
+		fds := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}
+		n, err := unix.Poll(fds, 0)
+		gone = err == nil && n == 1 && fds[0].Revents&unix.POLLERR != 0
+	})
+	return err == nil && gone
+}
+
 // setCloseOnExec marks all open files of this process, including inherited ones, as close-on-exec.
 func setCloseOnExec() error {
 	return os.NewSyscallError("close_range", unix.CloseRange(3, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC))

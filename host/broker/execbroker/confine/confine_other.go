@@ -44,6 +44,10 @@ func confineSelf(*childSpec, string) error { return nil }
 
 func setCloseOnExec() error { return nil }
 
+func unblockSignals() error { return nil }
+
+func readerGone(*os.File) bool { return false }
+
 func passListeners(*childSpec, *os.File) error { return errLinux }
 
 func receiveFiles(context.Context, *os.File, int) ([]*os.File, error) { return nil, errLinux }

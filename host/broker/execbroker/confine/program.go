@@ -30,14 +30,18 @@ const (
 )
 
 // statusError reports a program that did not succeed.
-type statusError struct{ exit Exit }
+type statusError struct {
+	exit Exit
+	// signal is the number of the signal that ended it, or 0.
+	signal syscall.Signal
+}
 
 func (e *statusError) Error() string { return fmt.Sprintf("exit status %d", e.exit.Code) }
 
 // refuse writes the reason of a refusal to the program's stderr and returns the exit status.
 func (p *procEnv) refuse(status int, format string, args ...any) error {
 	fmt.Fprintf(p.stderr, "hako: "+format+"\n", args...)
-	return &statusError{Exit{Code: status}}
+	return &statusError{exit: Exit{Code: status}}
 }
 
 // exec judges a program with its final arguments and runs it. It interprets shells itself.
@@ -92,9 +96,9 @@ func ended(at procEnv, name string, err error) error {
 		return at.refuse(statusRefused, "%s: %v", name, err)
 	}
 	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		return &statusError{Exit{Code: -1, Signal: status.Signal().String()}}
+		return &statusError{Exit{Code: -1, Signal: status.Signal().String()}, status.Signal()}
 	}
-	return &statusError{Exit{Code: exit.ExitCode()}}
+	return &statusError{exit: Exit{Code: exit.ExitCode()}}
 }
 
 // Program returns the file of a program by its name or path, or an error if it is not granted. A relative path is

@@ -7,7 +7,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/interp"
@@ -27,6 +29,7 @@ func (s *supervisor) interpret(ctx context.Context, at procEnv, text, name strin
 		interp.Env(expand.ListEnviron(at.env...)),
 		interp.StdIO(at.stdin, at.stdout, at.stderr),
 		interp.Params(parameters...),
+		interp.CallHandler(endUnread(functions(file))),
 		interp.ExecHandlers(func(interp.ExecHandlerFunc) interp.ExecHandlerFunc { return s.handle }),
 	)
 	if err != nil {
@@ -34,7 +37,7 @@ func (s *supervisor) interpret(ctx context.Context, at procEnv, text, name strin
 	}
 	err = runner.Run(ctx, file)
 	if status := interp.ExitStatus(0); errors.As(err, &status) {
-		return &statusError{Exit{Code: int(status)}}
+		return &statusError{exit: Exit{Code: int(status)}}
 	}
 	return err
 }
@@ -48,14 +51,59 @@ func (s *supervisor) handle(ctx context.Context, argv []string) error {
 	if !errors.As(err, &status) {
 		return err
 	}
-	if status.exit.Signal != "" {
-		return interp.ExitStatus(statusSignaled)
+	if status.signal != 0 {
+		return interp.ExitStatus(statusSignaled + int(status.signal))
 	}
 	return interp.ExitStatus(status.exit.Code)
 }
 
 // statusSignaled is added to the number of the signal that ended a program.
 const statusSignaled = 128
+
+// endUnread returns a handler that ends a part of a pipeline when one of its builtins writes to a pipe without a reader,
+// as SIGPIPE ends a shell there ("while true; do echo y; done | head -1"). The interpreter drops the write errors of
+// builtins. functions are the names of the script's functions, which precede builtins.
+func endUnread(functions map[string]bool) interp.CallHandlerFunc {
+	return func(ctx context.Context, argv []string) ([]string, error) {
+		stdout, ok := interp.HandlerCtx(ctx).Stdout.(*os.File)
+		if !ok || functions[argv[0]] || !writes(argv) || !readerGone(stdout) {
+			return argv, nil
+		}
+		return []string{"exit", strconv.Itoa(statusSignaled + int(syscall.SIGPIPE))}, nil
+	}
+}
+
+// functions returns the names of the functions in a script.
+func functions(file *syntax.File) map[string]bool {
+	names := map[string]bool{}
+	syntax.Walk(file, func(node syntax.Node) bool {
+		if f, ok := node.(*syntax.FuncDecl); ok && f.Name != nil {
+			names[f.Name.Value] = true
+		}
+		return true
+	})
+	return names
+}
+
+// writes reports whether a command is a builtin that does nothing but write to its standard output.
+func writes(argv []string) bool {
+	for len(argv) > 1 && (argv[0] == "builtin" || argv[0] == "command") && !strings.HasPrefix(argv[1], "-") {
+		argv = argv[1:]
+	}
+	switch argv[0] {
+	case "dirs", "help", "pwd", "times":
+		return true
+	case "echo":
+		return !slices.Contains(argv[1:], "-n") || strings.Join(argv[1:], "") != "-n"
+	case "printf":
+		if len(argv) == 1 {
+			return false
+		}
+		text, n, err := expand.Format(nil, argv[1], argv[2:])
+		return err == nil && (text != "" || n < len(argv)-2)
+	}
+	return false
+}
 
 // environment returns the variables for programs: those that the line exports. Variables that select programs or
 // libraries keep their original values.

@@ -83,6 +83,9 @@ func startSupervisor(control, lifeline *os.File) error {
 	if err := isolate(command, o); err != nil {
 		return err
 	}
+	if err := unblockSignals(); err != nil {
+		return err
+	}
 	if err := command.Start(); err != nil {
 		return err
 	}
@@ -111,9 +114,10 @@ func readChildSpec(file *os.File) (*childSpec, error) {
 
 // supervise runs the command and reports how it ended.
 func supervise() int {
-	// The command may signal its own processes. As the first process of its PID namespace, this one is safe from all
-	// signals that it ignores.
-	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGPIPE)
+	// The command may signal its own processes, but not end the supervisor, which catches all signals and drops them. It
+	// does not ignore them, because programs inherit ignored signals: those that are started by this process have the
+	// default action of every signal, also of those that the host ignores.
+	signal.Notify(make(chan os.Signal, 1))
 	control := os.NewFile(controlFD, "control")
 	w := &supervisor{answers: json.NewDecoder(control), messages: json.NewEncoder(control)}
 	exit, err := w.run(context.Background())
