@@ -1,6 +1,12 @@
 package clip
 
-import "testing"
+import (
+	"runtime"
+	"strings"
+	"testing"
+	"unsafe"
+	"weak"
+)
 
 func TestClip(t *testing.T) {
 	t.Parallel()
@@ -26,6 +32,24 @@ func TestClip(t *testing.T) {
 		}
 		if got := Runes(test.text, test.limit); got != test.runes {
 			t.Errorf("Runes(%q, %d) is %q, want %q", test.text, test.limit, got, test.runes)
+		}
+	}
+}
+
+// TestCopies: a result does not keep the text of which its argument was a part, whether or not it was cut.
+func TestCopies(t *testing.T) {
+	t.Parallel()
+	for name, cut := range map[string]func(string, int) string{"Bytes": Bytes, "Marked": Marked, "Runes": Runes} {
+		for _, limit := range []int{5, 50} {
+			text := strings.Repeat("0123456789", 1<<17)
+			whole := weak.Make(unsafe.StringData(text))
+			kept := cut(text[10:20], limit)
+			text = ""
+			runtime.GC()
+			if whole.Value() != nil {
+				t.Errorf("%s(_, %d) keeps the whole text", name, limit)
+			}
+			runtime.KeepAlive(kept)
 		}
 	}
 }
