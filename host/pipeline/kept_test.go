@@ -8,11 +8,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"unsafe"
-	"weak"
 
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/internal/memorytest"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -47,12 +46,9 @@ func TestKeptCalls(t *testing.T) {
 	p := pipeline.New(f.catalog, &pipeline.Options{Observer: kept, Settings: pipeline.Settings{
 		AuditFields: map[string][]string{"p_loose": {"n", "output_summary"}}}})
 	large := func(text string) string { return text + strings.Repeat(" ", 1<<20) }
-	made := map[string]weak.Pointer[byte]{} // by case and what it is
+	var tracker memorytest.Tracker
 	current := ""
-	track := func(what, text string) string {
-		made[current+": the "+what] = weak.Make(unsafe.StringData(text))
-		return text
-	}
+	track := func(what, text string) string { return tracker.Text(current+": the "+what, text) }
 	for name, c := range map[string]struct {
 		tool   string
 		answer func() (*abi.Response, error)
@@ -84,7 +80,7 @@ func TestKeptCalls(t *testing.T) {
 			inContext := track("context", large(name))
 			call := &pipeline.Call{Request: abi.Request{Method: abi.CallTool, Name: c.tool,
 				Arguments: json.RawMessage(body)}}
-			made[name+": the arguments"] = weak.Make(&call.Request.Arguments[0])
+			tracker.Bytes(name+": the arguments", call.Request.Arguments)
 			call.Caller = pipeline.Caller{Frontend: pipeline.FrontendHTTP, User: of("ann"), Client: of("user"),
 				RequestID: of("n"), Groups: []string{of("one")}, Session: of("ann")}
 			_, _ = p.Call(context.WithValue(t.Context(), marked{}, inContext), call)
@@ -94,12 +90,6 @@ func TestKeptCalls(t *testing.T) {
 			t.Errorf("%s: %s, want %s", name, got, c.want)
 		}
 	}
-	runtime.GC()
-	runtime.GC() // a sync.Pool keeps what it has for one collection
-	for what, pointer := range made {
-		if pointer.Value() != nil {
-			t.Errorf("%s is kept", what)
-		}
-	}
+	tracker.Check(t)
 	runtime.KeepAlive(kept)
 }

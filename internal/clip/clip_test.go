@@ -1,11 +1,12 @@
 package clip
 
 import (
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
-	"unsafe"
-	"weak"
+
+	"github.com/hako-run/hako/internal/memorytest"
 )
 
 func TestClip(t *testing.T) {
@@ -41,14 +42,10 @@ func TestCopies(t *testing.T) {
 	t.Parallel()
 	for name, cut := range map[string]func(string, int) string{"Bytes": Bytes, "Marked": Marked, "Runes": Runes} {
 		for _, limit := range []int{5, 50} {
-			text := strings.Repeat("0123456789", 1<<17)
-			whole := weak.Make(unsafe.StringData(text))
+			var tracker memorytest.Tracker
+			text := tracker.Text(fmt.Sprintf("the text of %s(_, %d)", name, limit), strings.Repeat("0123456789", 1<<17))
 			kept := cut(text[10:20], limit)
-			text = ""
-			runtime.GC()
-			if whole.Value() != nil {
-				t.Errorf("%s(_, %d) keeps the whole text", name, limit)
-			}
+			tracker.Check(t)
 			runtime.KeepAlive(kept)
 		}
 	}
