@@ -91,8 +91,8 @@ type openRecord struct {
 	whole json.RawMessage
 }
 
-// detached returns a copy of the Record for observers. All texts of the copy are in one buffer of their own: a call has
-// some twenty short ones.
+// detached returns a copy of the Record for observers. Each text is a copy of its own: observers use names as keys of
+// maps, which live longer than the Record.
 func (r *openRecord) detached() *Record {
 	d := r.Record
 	d.Caller.Groups, d.Caller.Scopes = slices.Clone(d.Caller.Groups), slices.Clone(d.Caller.Scopes)
@@ -153,22 +153,13 @@ func (c *Caller) detached() Caller {
 	return d
 }
 
-// detachTexts replaces each text by a copy of its first maxRecorded bytes. The copies are in one buffer.
+// detachTexts replaces each text by a copy of at most its first maxRecorded bytes.
 func detachTexts(texts []*string) {
-	size := 0
 	for _, text := range texts {
 		if len(*text) > maxRecorded {
 			*text = clipped(*text)
+		} else {
+			*text = strings.Clone(*text)
 		}
-		size += len(*text)
-	}
-	var buffer strings.Builder
-	buffer.Grow(size)
-	for _, text := range texts {
-		buffer.WriteString(*text)
-	}
-	rest := buffer.String()
-	for _, text := range texts {
-		*text, rest = rest[:len(*text)], rest[len(*text):]
 	}
 }
