@@ -52,3 +52,27 @@ func TestIdleInstanceKeepsNoCall(t *testing.T) {
 		})
 	}
 }
+
+// TestIdleComponentKeepsNoCall: nor does an instance of a component.
+func TestIdleComponentKeepsNoCall(t *testing.T) {
+	t.Parallel()
+	type inContext struct{}
+	var tracker memorytest.Tracker
+	plugin := newComponent(t, fixture(t, "echo.wasm"), true, manifest.Limits{})
+	func() {
+		arguments := tracker.Bytes("the request", []byte(`["`+strings.Repeat("x", 100<<10)+`"]`))
+		value := tracker.Bytes("the context", make([]byte, 1<<10))
+		ctx, delivered := context.WithCancel(context.WithValue(t.Context(), inContext{}, value))
+		defer delivered()
+		response, err := plugin.Call(ctx, &catalog.Invocation{
+			Request: &abi.Request{Method: abi.CallTool, Name: "echo", Arguments: arguments}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tracker.Text("the response", response.Content[0].Text)
+	}()
+	tracker.Check(t)
+	if got, err := exported(t, plugin, "echo", "again"); err != nil || got != "again" {
+		t.Errorf("the next call: %q, %v", got, err)
+	}
+}
