@@ -91,17 +91,15 @@ type openRecord struct {
 	whole json.RawMessage
 }
 
-// detached returns a copy of the Record for observers. Each text is a copy of its own: observers use names as keys of
+// detached returns a copy of the Record for observers, with the Caller that begin has copied. Each text is a copy of its own: observers use names as keys of
 // maps, which live longer than the Record.
 func (r *openRecord) detached() *Record {
 	d := r.Record
-	d.Caller.Groups, d.Caller.Scopes = slices.Clone(d.Caller.Groups), slices.Clone(d.Caller.Scopes)
 	d.Answers, d.Elicitations = slices.Clone(d.Answers), slices.Clone(d.Elicitations)
 	d.Findings = slices.Clone(d.Findings)
-	texts := make([]*string, 0, 48)
+	texts := make([]*string, 0, 32)
 	texts = append(texts, &d.ID, &d.Parent, &d.Via, &d.Method, &d.Name, &d.Source, &d.Rule, &d.Policy, &d.Question,
 		&d.Approver, &d.Quota, &d.Digest, &d.TraceID, &d.Error, (*string)(&d.Outcome), (*string)(&d.Action))
-	texts = d.Caller.appendTexts(texts)
 	for i := range d.Answers {
 		texts = append(texts, &d.Answers[i].Outcome)
 	}
@@ -132,24 +130,19 @@ func (r *openRecord) detached() *Record {
 	return &d
 }
 
-// appendTexts appends all texts of the caller. Groups and Scopes have to be copies.
-func (c *Caller) appendTexts(texts []*string) []*string {
-	texts = append(texts, &c.Frontend, &c.Tenant, &c.User, &c.Session, &c.Token, &c.SessionSecret, &c.Email, &c.Channel,
-		&c.Toolset, &c.Client, &c.ClientVersion, &c.Address, &c.RequestID, &c.TraceID, &c.HTTPRequestID,
-		&c.Trace.Parent, &c.Trace.State, &c.Locale)
-	for _, list := range [][]string{c.Groups, c.Scopes} {
-		for i := range list {
-			texts = append(texts, &list[i])
-		}
-	}
-	return texts
-}
-
 // detached returns a copy of the caller for observers, as openRecord.detached does.
 func (c *Caller) detached() Caller {
 	d := *c
 	d.Groups, d.Scopes = slices.Clone(c.Groups), slices.Clone(c.Scopes)
-	detachTexts(d.appendTexts(make([]*string, 0, 32)))
+	texts := append(make([]*string, 0, 32), &d.Frontend, &d.Tenant, &d.User, &d.Session, &d.Token, &d.SessionSecret,
+		&d.Email, &d.Channel, &d.Toolset, &d.Client, &d.ClientVersion, &d.Address, &d.RequestID, &d.TraceID,
+		&d.HTTPRequestID, &d.Trace.Parent, &d.Trace.State, &d.Locale)
+	for _, list := range [][]string{d.Groups, d.Scopes} {
+		for i := range list {
+			texts = append(texts, &list[i])
+		}
+	}
+	detachTexts(texts)
 	return d
 }
 

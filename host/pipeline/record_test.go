@@ -18,20 +18,20 @@ func TestRecordIsDetached(t *testing.T) {
 	r := new(openRecord)
 	fill(t, reflect.ValueOf(&r.Record).Elem(), large, "Record")
 	r.Error = large
+	given := r.Record
+	_, running := begin(t.Context(), r)
+	defer running.end()
 	got := r.detached()
 	if len(got.Error) != maxRecorded {
 		t.Errorf("a text has %d bytes", len(got.Error))
 	}
-	shared(t, reflect.ValueOf(r.Record), reflect.ValueOf(*got), large, "Record")
-	got.Error = r.Error
-	if !reflect.DeepEqual(*got, r.Record) {
-		t.Errorf("the copy is %+v, want %+v", *got, r.Record)
+	shared(t, reflect.ValueOf(given), reflect.ValueOf(*got), large, "Record")
+	got.Error = given.Error
+	if !reflect.DeepEqual(*got, given) {
+		t.Errorf("the copy is %+v, want %+v", *got, given)
 	}
-
-	_, running := begin(t.Context(), r)
-	defer running.end()
-	shared(t, reflect.ValueOf(r.Caller), reflect.ValueOf(running.Caller), large, "Caller")
-	shared(t, reflect.ValueOf([]string{r.ID, r.Parent, r.Method, r.TraceID}),
+	shared(t, reflect.ValueOf(given.Caller), reflect.ValueOf(running.Caller), large, "Caller")
+	shared(t, reflect.ValueOf([]string{given.ID, given.Parent, given.Method, given.TraceID}),
 		reflect.ValueOf([]string{running.ID, running.Parent, running.Method, running.TraceID}), large, "Running")
 }
 

@@ -52,8 +52,10 @@ type RunningState struct {
 }
 
 // begin returns a Running for the call of the record and a context that Stop cancels. The caller calls end in any case.
+// From then on the record's Caller is a copy for observers too.
 func begin(ctx context.Context, record *openRecord) (context.Context, *Running) {
-	r := &Running{ID: strings.Clone(record.ID), Parent: strings.Clone(record.Parent), Caller: record.Caller.detached(),
+	record.Caller = record.Caller.detached()
+	r := &Running{ID: strings.Clone(record.ID), Parent: strings.Clone(record.Parent), Caller: record.Caller,
 		Method: strings.Clone(record.Method), Started: record.Started, TraceID: strings.Clone(record.TraceID)}
 	if record.Parent == "" {
 		r.delivery = ctx
