@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -59,16 +60,19 @@ type ongoing struct {
 	unanswered []string
 }
 
-// past is a canceled call.
+// past is the caller of a canceled call. It does not hold the call, whose arguments may be large.
 type past struct {
-	invocation *catalog.Invocation
-	until      time.Time
+	caller caller
+	until  time.Time
 }
 
-// sameCaller reports whether two calls are certainly of one caller.
-func sameCaller(a, b *catalog.Invocation) bool {
-	return a.Tenant == b.Tenant && a.Session == b.Session && a.Session != ""
-}
+// caller identifies the caller of a call.
+type caller struct{ tenant, session string }
+
+func callerOf(inv *catalog.Invocation) caller { return caller{inv.Tenant, inv.Session} }
+
+// isSame reports whether two callers are certainly one.
+func (c caller) isSame(other caller) bool { return c == other && c.session != "" }
 
 // begin registers a call. The caller calls end when the call is over; givenUp reports whether the server has not
 // answered it.
@@ -85,7 +89,7 @@ func (x *session) begin(ctx context.Context, inv *catalog.Invocation, c *callclo
 		now := time.Now()
 		x.past = slices.DeleteFunc(x.past, func(p past) bool { return p.until.Before(now) })
 		if givenUp {
-			x.past = append(x.past, past{inv, now.Add(linger)})
+			x.past = append(x.past, past{caller{strings.Clone(inv.Tenant), strings.Clone(inv.Session)}, now.Add(linger)})
 		}
 		x.mu.Unlock()
 		cancel()
@@ -103,7 +107,7 @@ func (x *session) about(token string) (*ongoing, error) {
 		switch {
 		case token != "" && o.token != token:
 			continue
-		case found != nil && !sameCaller(found.invocation, o.invocation):
+		case found != nil && !callerOf(found.invocation).isSame(callerOf(o.invocation)):
 			return nil, errWhose
 		case found == nil || o.number > found.number:
 			found = o
@@ -113,7 +117,7 @@ func (x *session) about(token string) (*ongoing, error) {
 		return nil, errOutside
 	}
 	for _, p := range x.past {
-		if token == "" && time.Now().Before(p.until) && !sameCaller(p.invocation, found.invocation) {
+		if token == "" && time.Now().Before(p.until) && !p.caller.isSame(callerOf(found.invocation)) {
 			return nil, errWhose
 		}
 	}

@@ -33,7 +33,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	c := &stdioConn{
 		out: out, stop: ctx.Done(), grace: s.options.Grace,
 		lines: make(chan line), closed: make(chan struct{}),
-		answered: make(chan struct{}, 1), waiting: map[jsonrpc.ID]bool{}, opened: time.Now(),
+		answered: make(chan struct{}, 1), waiting: map[jsonrpc.ID]*jsonrpc.Request{}, opened: time.Now(),
 	}
 	defer s.stdio.add(c)()
 	go c.scan(in, int(s.now().Limits.Message))
@@ -72,7 +72,7 @@ type stdioConn struct {
 	// mu guards waiting: the calls that were read and not yet answered, but for subscriptions, which end with the
 	// connection.
 	mu       sync.Mutex
-	waiting  map[jsonrpc.ID]bool
+	waiting  map[jsonrpc.ID]*jsonrpc.Request
 	answered chan struct{}
 }
 
@@ -220,7 +220,7 @@ func (c *stdioConn) accept(l line) (jsonrpc.Message, error) {
 	if request.Method != transport.MethodListen {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.waiting[request.ID] = true
+		c.waiting[request.ID] = request
 	}
 	return message, nil
 }
@@ -261,6 +261,9 @@ func (c *stdioConn) Write(_ context.Context, message jsonrpc.Message) error {
 	}
 	err := c.write(response)
 	c.mu.Lock()
+	if request := c.waiting[response.ID]; request != nil {
+		request.Params, request.Extra = nil, nil // as in transport.Conn
+	}
 	delete(c.waiting, response.ID)
 	c.mu.Unlock()
 	select {

@@ -31,7 +31,7 @@ var errUnrecordable = errors.New("the audit log cannot be written, so the call w
 	"the host's log has the reason")
 
 // checkAudit refuses a call that could not be recorded, unless AuditOptional is set.
-func (p *Pipeline) checkAudit(record *Record) error {
+func (p *Pipeline) checkAudit(record *openRecord) error {
 	if p.options.Audit == nil || p.settings.Load().AuditOptional {
 		return nil
 	}
@@ -45,7 +45,7 @@ func (p *Pipeline) checkAudit(record *Record) error {
 
 // recordCall records the call before its response is returned. It fails if that is not possible, unless AuditOptional
 // is set.
-func (p *Pipeline) recordCall(ctx context.Context, call *Call, record *Record, response *abi.Response,
+func (p *Pipeline) recordCall(ctx context.Context, call *Call, record *openRecord, response *abi.Response,
 	failure error) error {
 	if p.options.Audit == nil {
 		return nil
@@ -106,7 +106,7 @@ func requestedName(r *abi.Request) string {
 	return name[:min(len(name), 2*maxRecorded)]
 }
 
-func findings(record *Record) (list []audit.Finding) {
+func findings(record *openRecord) (list []audit.Finding) {
 	for _, f := range record.Findings {
 		list = append(list, audit.Finding{Rule: f.Rule, Place: string(f.Place), Action: string(f.Action)})
 	}
@@ -114,7 +114,7 @@ func findings(record *Record) (list []audit.Finding) {
 }
 
 // recordedArguments is the recorded form of the arguments: a digest, and the fields in AuditFields.
-func (p *Pipeline) recordedArguments(call *Call, record *Record) json.RawMessage {
+func (p *Pipeline) recordedArguments(call *Call, record *openRecord) json.RawMessage {
 	arguments := record.whole
 	if arguments == nil {
 		arguments = call.Request.Arguments
@@ -159,7 +159,7 @@ func (p *Pipeline) shownArguments(name string, arguments json.RawMessage) map[st
 }
 
 // describe sets the parts of the record that describe arguments, result and failure, if anybody sees them.
-func (p *Pipeline) describe(call *Call, record *Record, response *abi.Response, err error) {
+func (p *Pipeline) describe(call *Call, record *openRecord, response *abi.Response, err error) {
 	if p.options.Audit == nil && p.options.Observer == nil {
 		return
 	}

@@ -9,17 +9,13 @@ package pipeline
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/hako-run/hako/host/approval"
-	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/internal/identity"
 	"github.com/hako-run/hako/host/policy"
-	"github.com/hako-run/hako/host/secretscan"
 	"github.com/hako-run/hako/host/trace"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -160,80 +156,6 @@ type Result struct {
 	// Stack has the functions in which a guest stopped, a line for each: see catalog.StackError. It is for authors and
 	// operators, not for models and clients.
 	Stack string
-}
-
-// Record describes a call that has ended.
-type Record struct {
-	// ID is unique. The audit log has it too.
-	ID     string
-	Caller Caller
-	// Parent is the ID of the call whose tool made this one, Via the plugin of that tool. Both are empty for calls of
-	// frontends.
-	Parent, Via string
-	// Method is MCP's ("tools/call"). Name and Source are from the catalog, empty if it does not have the name.
-	Method, Name, Source string
-	Outcome              Outcome
-	Started              time.Time
-	Duration             time.Duration
-	// Input and Output are the sizes of arguments and result, in bytes.
-	Input, Output int
-	// Steps is the number of steps that the guest computed, without those of tools that it called.
-	Steps int64
-	// Action and Rule are the policy's decision, empty if none was made. Question is the ID of the approval question,
-	// Approver who answered it.
-	Action policy.Action
-	Rule   string
-	// Policy identifies the policy that decided.
-	Policy             string
-	Question, Approver string
-	// Answers are the outcomes of the call's approval questions.
-	Answers []Answer
-	// Elicitations are the outcomes of the questions that the backend asked during the call.
-	Elicitations []Elicited
-	// Quota is the name of the exhausted quota; empty if none was.
-	Quota string
-	// Digest is the plugin's. Findings are the secrets found, each rule once per place.
-	Digest   string
-	Findings []secretscan.Finding
-	// TraceID is the host's trace of the call, or else the one that the caller named. It may be empty.
-	TraceID string
-	// Arguments are those that the operator wants recorded, with secrets masked. Summary describes the result.
-	Arguments map[string]json.RawMessage
-	Summary   *audit.OutputSummary
-	// Error is the reason of the failure, for operators. It is empty for a failure that the tool reported, whose text
-	// is the tool's result.
-	Error string
-
-	running *Running // nil without an observer
-	// whole are the arguments as the tool gets them, with those that a toolset fixes. They are nil for a call that was
-	// refused before.
-	whole json.RawMessage
-}
-
-// Active is the duration without the time in which people were asked.
-func (r *Record) Active() time.Duration {
-	active := r.Duration
-	for _, answer := range r.Answers {
-		active -= answer.Waited
-	}
-	for _, asked := range r.Elicitations {
-		active -= asked.Waited
-	}
-	return max(active, 0) // questions of one call can wait at the same time
-}
-
-// Answer is the outcome of an approval question.
-type Answer struct {
-	// Outcome is one of approval.Outcomes.
-	Outcome string
-	// Waited is the wait for the answer. It is zero if nobody was asked or if the answer comes in a second call.
-	Waited time.Duration
-}
-
-// Observer is notified of every call, also of refused ones. Its methods are called concurrently and must be quick.
-type Observer interface {
-	CallStarted(*Running)
-	CallEnded(Record)
 }
 
 // NotFoundError means that the catalog does not have the name. The request is wrong, not a tool.

@@ -21,7 +21,7 @@ type composer struct {
 	pipeline *Pipeline
 	call     *Call
 	subject  *subject
-	record   *Record
+	record   *openRecord
 	// steps is the number of steps of all calls.
 	steps atomic.Int64
 
@@ -55,7 +55,7 @@ func (c *composer) reportWaiting(r abi.Progress) {
 func (c *composer) Call(ctx context.Context, request *abi.ToolCall, granted broker.Granted) (*abi.ToolEnd, int64) {
 	prompter := c.call.Prompter
 	prompter.Later, prompter.Reply = false, nil // a second call cannot bring the answer
-	var record Record
+	var record openRecord
 	result, err := c.pipeline.serveCall(ctx, &Call{
 		Caller:   c.call.Caller,
 		Request:  abi.Request{Method: abi.CallTool, Name: request.Name, Arguments: request.Arguments},

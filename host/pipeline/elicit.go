@@ -53,7 +53,7 @@ type elicitor struct {
 	pipeline *Pipeline
 	call     *Call
 	subject  *subject
-	record   *Record
+	record   *openRecord
 
 	// asking is held while a question is asked. It guards timeLeft, which is the remaining time for answers, record and
 	// refused.

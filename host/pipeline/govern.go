@@ -92,7 +92,7 @@ func (p *Pipeline) policyCall(caller Caller, via string, s *subject, arguments j
 
 // permit returns nil if the policy or a person permits the call.
 func (p *Pipeline) permit(ctx context.Context, call *Call, s *subject, arguments json.RawMessage,
-	record *Record) error {
+	record *openRecord) error {
 	if p.options.Policy == nil || s.source.Own {
 		return nil
 	}
@@ -116,7 +116,7 @@ func (p *Pipeline) permit(ctx context.Context, call *Call, s *subject, arguments
 		Reason: denialReason(&decision, p.locale(call))}
 }
 
-func (p *Pipeline) decidePolicy(ctx context.Context, c *policy.Call, record *Record) policy.Decision {
+func (p *Pipeline) decidePolicy(ctx context.Context, c *policy.Call, record *openRecord) policy.Decision {
 	_, span := trace.Start(ctx, "policy", trace.Internal)
 	defer span.End()
 	now := p.options.Policy()
@@ -180,7 +180,7 @@ func firstSentences(text manifest.Text) manifest.Text {
 
 // ask asks people to approve a call.
 func (p *Pipeline) ask(ctx context.Context, call *Call, s *subject, q *approval.Question, prompter approval.Prompter,
-	record *Record) error {
+	record *openRecord) error {
 	ctx, span := trace.Start(ctx, "approval", trace.Internal)
 	defer span.End()
 	p.hideSecrets(q)
@@ -229,7 +229,7 @@ func (p *Pipeline) ask(ctx context.Context, call *Call, s *subject, q *approval.
 // asker returns a function with which a broker asks about an operation within the call. A second call cannot bring the
 // answer, because this one would have ended.
 func (p *Pipeline) asker(
-	call *Call, s *subject, arguments json.RawMessage, record *Record,
+	call *Call, s *subject, arguments json.RawMessage, record *openRecord,
 ) func(context.Context, broker.Question) error {
 	return func(ctx context.Context, about broker.Question) error {
 		q := p.question(call, s, arguments)
@@ -249,7 +249,7 @@ func (p *Pipeline) asker(
 }
 
 // acquireQuota counts the call against the quotas.
-func (p *Pipeline) acquireQuota(call *Call, s *subject, record *Record) (release func(steps int64), err error) {
+func (p *Pipeline) acquireQuota(call *Call, s *subject, record *openRecord) (release func(steps int64), err error) {
 	if p.options.Quotas == nil {
 		return func(int64) {}, nil
 	}

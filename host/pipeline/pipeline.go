@@ -91,7 +91,7 @@ func New(c *catalog.Catalog, options *Options) *Pipeline {
 // are only logged.
 func (p *Pipeline) Call(ctx context.Context, call *Call) (*Result, error) {
 	call = p.unwrap(call)
-	result, err := p.serveCall(ctx, call, new(Record))
+	result, err := p.serveCall(ctx, call, new(openRecord))
 	if err == nil && p.options.Results != nil && call.MaxResult > 0 && call.Request.Method == abi.CallTool {
 		p.shorten(ctx, call, result.Response)
 	}
@@ -131,24 +131,23 @@ func (p *Pipeline) shorten(ctx context.Context, call *Call, response *abi.Respon
 const codeTool = "run_code"
 
 // serveCall is Call with the record to fill in.
-func (p *Pipeline) serveCall(ctx context.Context, call *Call, record *Record) (*Result, error) {
+func (p *Pipeline) serveCall(ctx context.Context, call *Call, record *openRecord) (*Result, error) {
 	ctx, span, traceID := p.startSpan(ctx, call)
-	*record = Record{
+	*record = openRecord{Record: Record{
 		ID: "call_" + rand.Text(), Caller: p.recordedCaller(&call.Caller), Method: call.Request.Method,
-		Started: time.Now(),
-		Input:   len(call.Request.Arguments), TraceID: traceID,
-	}
+		Started: time.Now(), Input: len(call.Request.Arguments), TraceID: traceID,
+	}}
 	if call.parent != nil {
 		record.Parent, record.Via = call.parent.record.ID, call.via()
 	}
 	defer func() { endSpan(span, record) }()
 	if observer := p.options.Observer; observer != nil {
 		ctx, record.running = begin(ctx, record)
-		defer record.running.cancel(nil)
+		defer record.running.end()
 		observer.CallStarted(record.running)
 		defer func() {
 			record.Duration = time.Since(record.Started)
-			observer.CallEnded(*record)
+			observer.CallEnded(*record.detached())
 		}()
 	}
 	var response *abi.Response
@@ -190,7 +189,7 @@ func (p *Pipeline) serveCall(ctx context.Context, call *Call, record *Record) (*
 }
 
 // callRecovered converts a panic of the host into an error, so that it fails one call and not the process.
-func (p *Pipeline) callRecovered(ctx context.Context, call *Call, record *Record) (response *abi.Response, err error) {
+func (p *Pipeline) callRecovered(ctx context.Context, call *Call, record *openRecord) (response *abi.Response, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			p.options.Logger.ErrorContext(ctx, "a call panicked inside the host", "method", record.Method,
@@ -208,7 +207,7 @@ func (p *Pipeline) callRecovered(ctx context.Context, call *Call, record *Record
 	return response, nil
 }
 
-func (p *Pipeline) dispatch(ctx context.Context, call *Call, record *Record) (*abi.Response, error) {
+func (p *Pipeline) dispatch(ctx context.Context, call *Call, record *openRecord) (*abi.Response, error) {
 	switch call.Request.Method {
 	case abi.CallTool:
 		return p.callTool(ctx, call, record)
@@ -226,7 +225,7 @@ func (p *Pipeline) dispatch(ctx context.Context, call *Call, record *Record) (*a
 // and the trace have too.
 var ErrInternal = errors.New("internal error of the host: its log has the details")
 
-func (p *Pipeline) callTool(ctx context.Context, call *Call, record *Record) (*abi.Response, error) {
+func (p *Pipeline) callTool(ctx context.Context, call *Call, record *openRecord) (*abi.Response, error) {
 	offered := p.offerFor(call)
 	shown, ok := offered.Tool(call.Request.Name)
 	if !ok {
@@ -261,7 +260,7 @@ func (p *Pipeline) callTool(ctx context.Context, call *Call, record *Record) (*a
 	return response, completeResult(shown, response, p.locale(call))
 }
 
-func (p *Pipeline) readResource(ctx context.Context, call *Call, record *Record) (*abi.Response, error) {
+func (p *Pipeline) readResource(ctx context.Context, call *Call, record *openRecord) (*abi.Response, error) {
 	view := p.offer(&call.Caller)
 	request := call.Request
 	request.Arguments = nil // it has none, and they are not validated here
@@ -278,7 +277,7 @@ func (p *Pipeline) readResource(ctx context.Context, call *Call, record *Record)
 	return p.run(ctx, methodSubject(source, record.Method), call, &request, record)
 }
 
-func (p *Pipeline) getPrompt(ctx context.Context, call *Call, record *Record) (*abi.Response, error) {
+func (p *Pipeline) getPrompt(ctx context.Context, call *Call, record *openRecord) (*abi.Response, error) {
 	prompt, ok := p.offer(&call.Caller).Prompt(call.Request.Name)
 	if !ok {
 		return nil, p.notFound(call, "prompt", call.Request.Name)
@@ -315,7 +314,7 @@ func checkPrompt(spec *manifest.Prompt, raw json.RawMessage) error {
 	return nil
 }
 
-func (p *Pipeline) complete(ctx context.Context, call *Call, record *Record) (*abi.Response, error) {
+func (p *Pipeline) complete(ctx context.Context, call *Call, record *openRecord) (*abi.Response, error) {
 	request := call.Request
 	request.Arguments = nil
 	if request.Ref == nil || request.Argument == nil {
@@ -358,11 +357,12 @@ func (p *Pipeline) resolveReference(call *Call) (*catalog.Source, string, abi.Re
 
 // run calls the backend if policy, people and quotas permit it.
 func (p *Pipeline) run(ctx context.Context, s *subject, call *Call, request *abi.Request,
-	record *Record) (*abi.Response, error) {
+	record *openRecord) (*abi.Response, error) {
 	record.whole, record.Input = request.Arguments, len(request.Arguments)
 	record.Arguments = p.shownArguments(record.Name, request.Arguments)
 	record.running.change(func(state *RunningState) {
-		state.Name, state.Source, state.Arguments = record.Name, record.Source, record.Arguments
+		state.Name, state.Source = strings.Clone(record.Name), strings.Clone(record.Source)
+		state.Arguments = record.Arguments // copies
 	})
 	if err := p.permit(ctx, call, s, request.Arguments, record); err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"sync"
 	"time"
 
@@ -14,8 +15,9 @@ import (
 // ErrStopped is the error of a call that an operator stopped. Its text is for the caller.
 var ErrStopped = errors.New("an operator of this server stopped the call: do not repeat it unless you are asked to")
 
-// Running is a call that has started. Observers may keep it. Its methods are safe for concurrent use, also after the
-// call has ended.
+// Running is a call that has started. Observers may keep it: like a Record it shares no memory with the request, and it
+// drops the contexts of the call when the call ends. Its methods are safe for concurrent use, also after the call has
+// ended.
 type Running struct {
 	// ID is the ID of the Record and of the audit record. Parent is the ID of the call whose tool made this one, or
 	// empty.
@@ -27,13 +29,14 @@ type Running struct {
 	// Recording has the steps and the guest's log lines.
 	Recording *trace.Recording
 
-	cancel context.CancelCauseFunc
 	// delivery is the context of the caller, which ends after the call. Nil means that of the call: a call of another
-	// call's tool is delivered when it ends.
+	// call's tool is delivered when it ends. Only the call itself uses it.
 	delivery context.Context
 
-	mu    sync.Mutex
-	state RunningState
+	// mu guards the fields below.
+	mu     sync.Mutex
+	state  RunningState
+	cancel context.CancelCauseFunc // nil after the end
 }
 
 // RunningState is the part of a Running that changes.
@@ -48,12 +51,12 @@ type RunningState struct {
 	Progress *abi.Progress
 }
 
-// begin returns a Running for the call of the record and a context that Stop cancels. The caller cancels it in any
-// case.
-func begin(ctx context.Context, record *Record) (context.Context, *Running) {
-	r := &Running{ID: record.ID, Parent: record.Parent, Caller: record.Caller, Method: record.Method,
-		Started: record.Started,
-		TraceID: record.TraceID}
+// begin returns a Running for the call of the record and a context that Stop cancels. The caller calls end in any case.
+// From then on the record's Caller is a copy for observers too.
+func begin(ctx context.Context, record *openRecord) (context.Context, *Running) {
+	record.Caller = record.Caller.detached()
+	r := &Running{ID: strings.Clone(record.ID), Parent: strings.Clone(record.Parent), Caller: record.Caller,
+		Method: strings.Clone(record.Method), Started: record.Started, TraceID: strings.Clone(record.TraceID)}
 	if record.Parent == "" {
 		r.delivery = ctx
 	}
@@ -71,7 +74,21 @@ func (r *Running) State() RunningState {
 
 // Stop cancels the call, whose caller gets ErrStopped. It does not wait for the end, and does nothing for a call that
 // has ended.
-func (r *Running) Stop() { r.cancel(ErrStopped) }
+func (r *Running) Stop() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.cancel != nil {
+		r.cancel(ErrStopped)
+	}
+}
+
+// end cancels the context of the call and drops it, with all that it holds.
+func (r *Running) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cancel(nil)
+	r.cancel, r.delivery = nil, nil
+}
 
 // change changes the state. It does nothing if r is nil because nobody observes calls.
 func (r *Running) change(do func(*RunningState)) {
@@ -89,7 +106,9 @@ func (r *Running) withProgress(next func(abi.Progress)) func(abi.Progress) {
 		return next
 	}
 	return func(p abi.Progress) {
-		r.change(func(s *RunningState) { s.Progress = &p })
+		kept := p
+		kept.Message = strings.Clone(p.Message)
+		r.change(func(s *RunningState) { s.Progress = &kept })
 		if next != nil {
 			next(p)
 		}

@@ -58,7 +58,7 @@ func (p *Pipeline) recordedCaller(c *Caller) Caller {
 }
 
 // scanArguments masks secrets in arguments, or refuses them.
-func (p *Pipeline) scanArguments(name string, arguments json.RawMessage, record *Record) (json.RawMessage, error) {
+func (p *Pipeline) scanArguments(name string, arguments json.RawMessage, record *openRecord) (json.RawMessage, error) {
 	s := p.scanner()
 	if s == nil {
 		return arguments, nil
@@ -68,7 +68,7 @@ func (p *Pipeline) scanArguments(name string, arguments json.RawMessage, record 
 }
 
 // scanResult masks secrets in a response, or refuses it.
-func (p *Pipeline) scanResult(name string, response *abi.Response, record *Record) error {
+func (p *Pipeline) scanResult(name string, response *abi.Response, record *openRecord) error {
 	s := p.scanner()
 	if s == nil || response == nil {
 		return nil
@@ -122,7 +122,7 @@ func modelTexts(r *abi.Response) (texts, labels []*string) {
 }
 
 // scanFailure masks secrets in the text of an error for the caller.
-func (p *Pipeline) scanFailure(err error, record *Record) error {
+func (p *Pipeline) scanFailure(err error, record *openRecord) error {
 	s := p.scanner()
 	if s == nil || err == nil {
 		return err
@@ -162,7 +162,7 @@ func (e *maskedError) Error() string { return e.text }
 func (e *maskedError) Unwrap() error { return e.err }
 
 // addFindings records findings and returns an error if one of them is to be refused.
-func (r *Record) addFindings(name string, place secretscan.Place, found []secretscan.Finding) error {
+func (r *openRecord) addFindings(name string, place secretscan.Place, found []secretscan.Finding) error {
 	var refused []string
 	for _, f := range found {
 		if !slices.Contains(r.Findings, f) {

@@ -13,7 +13,7 @@ import (
 const summaryField = "output_summary"
 
 // summary describes a response for the audit log.
-func (p *Pipeline) summary(record *Record, r *abi.Response) *audit.OutputSummary {
+func (p *Pipeline) summary(record *openRecord, r *abi.Response) *audit.OutputSummary {
 	if r == nil {
 		return nil
 	}

@@ -39,11 +39,11 @@ func TestSummary(t *testing.T) {
 			StructuredContent: json.RawMessage(`{"employees": [{"n": [1, 2]}, {"n": [3]}], "total": 2}`)},
 			audit.OutputSummary{Kind: "object", Counts: map[string]int{"text": 1, "items": 2}}},
 	} {
-		if got := p.summary(&Record{Name: c.tool}, c.response); !reflect.DeepEqual(got, &c.want) {
+		if got := p.summary(&openRecord{Record: Record{Name: c.tool}}, c.response); !reflect.DeepEqual(got, &c.want) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	if p.summary(&Record{}, nil) != nil {
+	if p.summary(new(openRecord), nil) != nil {
 		t.Error("a call without an answer has a summary")
 	}
 }

@@ -28,7 +28,7 @@ func (p *Pipeline) startSpan(ctx context.Context, call *Call) (context.Context, 
 var transports = map[string]string{FrontendStdio: "pipe", FrontendHTTP: "tcp"}
 
 // endSpan sets the attributes of a call's span according to the semantic conventions for MCP, and ends it.
-func endSpan(span *trace.Span, r *Record) {
+func endSpan(span *trace.Span, r *openRecord) {
 	if span == nil {
 		return
 	}
@@ -60,7 +60,7 @@ func endSpan(span *trace.Span, r *Record) {
 }
 
 // spanName is "{method} {target}". The target is a name in the catalog, never text of a client.
-func spanName(r *Record) string {
+func spanName(r *openRecord) string {
 	if r.Name == "" {
 		return r.Method
 	}

@@ -53,7 +53,12 @@ type document struct{ tool, mimeType, text string }
 // overhead is the memory of a kept document besides its content, in bytes.
 const overhead = 512
 
-func (d *document) size() int64 { return int64(len(d.text) + overhead) }
+func (d *document) size() int64 { return int64(len(d.text) + len(d.mimeType) + overhead) }
+
+// detached returns a copy that can be kept: the texts of a document may be parts of a larger response.
+func (d *document) detached() *document {
+	return &document{strings.Clone(d.tool), strings.Clone(d.mimeType), strings.Clone(d.text)}
+}
 
 // New returns a Keeper that keeps results in memory.
 func New(options *Options) *Keeper {

@@ -39,7 +39,9 @@ func newMemory(options *Options) *memory {
 
 func (m *memory) add(_ context.Context, owner string, d *document) (id string, expires time.Time, err error) {
 	size := d.size()
-	added := &kept{stored: *newStored(d), id: strings.ToLower(rand.Text()), owner: owner, bytes: size}
+	own := d.detached()
+	id = strings.ToLower(rand.Text())
+	added := &kept{stored: *newStored(own), id: id, owner: owner, bytes: size}
 	expires = time.Now().Add(m.options.Lifetime)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -59,13 +61,15 @@ func (m *memory) add(_ context.Context, owner string, d *document) (id string, e
 	c.kept = append(c.kept, added)
 	c.bytes += size
 	m.bytes += size
-	m.kept[added.id] = added
+	m.kept[id] = added
 	added.expiry = time.AfterFunc(m.options.Lifetime, func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.remove(added)
+		if old := m.kept[id]; old != nil { // the timer may be kept after Stop, and must not keep the document
+			m.remove(old)
+		}
 	})
-	return added.id, expires, nil
+	return id, expires, nil
 }
 
 // largest returns the caller with the most bytes. mu is held, and there is one.

@@ -38,7 +38,8 @@ type instance struct {
 	notCopyable string
 	// started is true once the start has ended.
 	started bool
-	// call is the running call, or the call that waits for the start.
+	// call is the running call, or the call that waits for the start. It is nil in between: an instance may wait for its
+	// next call for long, and would keep the request, the response and the context of the last one.
 	call *call
 	// since is the time at which the last call ended.
 	since time.Time
@@ -267,6 +268,12 @@ func (i *instance) run(ctx context.Context, c *call, payload [][]byte) error {
 			"result: its log may have the reason", code)}
 	}
 	return nil
+}
+
+// dropCall drops the call that has ended, with all that it holds.
+func (i *instance) dropCall() {
+	i.call = nil
+	i.files.Begin(context.Background(), nil) // no guest code runs until the next call begins
 }
 
 // sleep is the guest's sleep; it ends early with the call.

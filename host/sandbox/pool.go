@@ -127,6 +127,7 @@ func (p *Plugin) installImage(ctx context.Context, code *code, image *image, c *
 // finds the memory in its processor's caches, or a goroutine if no call follows at once. An instance that cannot be
 // restored is discarded and replaced. One whose state lasts is kept as it is.
 func (p *Plugin) releaseInstance(code *code, i *instance, c *call, ended bool) {
+	i.dropCall()
 	switch {
 	case ended && c.session != nil:
 		c.session.instance = i

@@ -21,7 +21,7 @@ const (
 )
 
 // Recording keeps the spans and the guest's log lines of one call in memory, whether or not the spans are exported. It
-// takes at most 100 KiB, usually 2 KiB. It is safe for concurrent use.
+// takes at most 100 KiB, usually 2 KiB: all texts are bounded copies. It is safe for concurrent use.
 type Recording struct {
 	id      string
 	started time.Time
@@ -133,7 +133,7 @@ func (at position) start(ctx context.Context, name string) (context.Context, *re
 		r.droppedSteps++
 		return ctx, nil
 	}
-	r.steps = append(r.steps, Step{Name: name, Parent: at.step, Start: time.Since(r.started), Running: true})
+	r.steps = append(r.steps, Step{Name: clip.Marked(name, maxValue), Parent: at.step, Start: time.Since(r.started), Running: true})
 	step := len(r.steps) - 1
 	return context.WithValue(ctx, positionKey{}, position{r, step}), &recordedStep{r, step}
 }
@@ -146,6 +146,7 @@ func (r *Recording) log(level slog.Level, text string) {
 	r.logBytes += len(text) + lineOverhead
 	for r.logBytes > maxLogBytes {
 		r.logBytes -= len(r.lines[0].Text) + lineOverhead
+		r.lines[0] = Line{} // the array behind r.lines would keep its text
 		r.lines = r.lines[1:]
 		r.droppedLines++
 	}

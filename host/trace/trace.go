@@ -120,18 +120,21 @@ func (s *Span) Name(name string) {
 		return
 	}
 	if s.span != nil {
-		s.span.SetName(name)
+		s.span.SetName(clip.Marked(name, maxExported))
 	}
 	s.step.change(func(step *Step) { step.Name = clip.Marked(name, maxValue) })
 }
 
-// Text sets an attribute, unless value is empty.
+// maxExported bounds the text of an exported attribute, in bytes. Ended spans wait in a queue for their export.
+const maxExported = 4 << 10
+
+// Text sets an attribute to a copy of at most 4 KiB of value, unless value is empty.
 func (s *Span) Text(key Key, value string) {
 	if s == nil || value == "" {
 		return
 	}
 	if s.span != nil {
-		s.span.SetAttributes(attribute.String(string(key), value))
+		s.span.SetAttributes(attribute.String(string(key), clip.Marked(value, maxExported)))
 	}
 	s.step.set(key, value)
 }

@@ -1,5 +1,5 @@
-// Package clip shortens texts for people and logs, never within a character: Bytes and Runes cut at a limit, Marked
-// says that it has cut.
+// Package clip shortens texts for people, logs and records, never within a character: Bytes and Runes cut at a limit,
+// Marked says that it has cut. All return copies, so that who keeps one does not keep the larger text from which it comes.
 package clip
 
 import (
@@ -10,13 +10,13 @@ import (
 
 // Bytes returns at most the first limit bytes of text, without what is not valid UTF-8.
 func Bytes(text string, limit int) string {
-	return strings.ToValidUTF8(text[:min(len(text), limit)], "")
+	return strings.Clone(strings.ToValidUTF8(text[:min(len(text), limit)], ""))
 }
 
 // Marked is Bytes with an ellipsis after what was cut; a text that is short enough stays as it is.
 func Marked(text string, limit int) string {
 	if len(text) <= limit {
-		return text
+		return strings.Clone(text)
 	}
 	return Bytes(text, limit) + "…"
 }
@@ -24,7 +24,7 @@ func Marked(text string, limit int) string {
 // Runes returns text, or as much of its beginning as makes limit characters with the ellipsis after it.
 func Runes(text string, limit int) string {
 	if len(text) <= limit || utf8.RuneCountInString(text) <= limit {
-		return text
+		return strings.Clone(text)
 	}
 	return strings.TrimRightFunc(string([]rune(text)[:limit-1]), unicode.IsSpace) + "…"
 }

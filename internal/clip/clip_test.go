@@ -1,6 +1,13 @@
 package clip
 
-import "testing"
+import (
+	"fmt"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/hako-run/hako/internal/memorytest"
+)
 
 func TestClip(t *testing.T) {
 	t.Parallel()
@@ -26,6 +33,20 @@ func TestClip(t *testing.T) {
 		}
 		if got := Runes(test.text, test.limit); got != test.runes {
 			t.Errorf("Runes(%q, %d) is %q, want %q", test.text, test.limit, got, test.runes)
+		}
+	}
+}
+
+// TestCopies: a result does not keep the text of which its argument was a part, whether or not it was cut.
+func TestCopies(t *testing.T) {
+	t.Parallel()
+	for name, cut := range map[string]func(string, int) string{"Bytes": Bytes, "Marked": Marked, "Runes": Runes} {
+		for _, limit := range []int{5, 50} {
+			var tracker memorytest.Tracker
+			text := tracker.Text(fmt.Sprintf("the text of %s(_, %d)", name, limit), strings.Repeat("0123456789", 1<<17))
+			kept := cut(text[10:20], limit)
+			tracker.Check(t)
+			runtime.KeepAlive(kept)
 		}
 	}
 }

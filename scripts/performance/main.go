@@ -69,6 +69,7 @@ var goals = []goal{
 	{"rest_private_mib", "the same, without the pages of the program's file", 40, false},
 	{"after_load_rss_mib", "resident memory after 64 clients have called", 200, false},
 	{"after_load_kept_rss_mib", "the same, a minute later", 90, false},
+	{"after_large_requests_rss_mib", "resident memory a minute after 270 calls with 3.9 MB of arguments", 110, false},
 	{"cli_call_ms", "`hako call` of a shipped plugin with cached code", 100, false},
 	{"cli_call_rss_mib", "its highest resident memory", 60, false},
 	{"binary_mb", "the size of the program", 60, false},

@@ -9,6 +9,7 @@ import (
 // count.
 type timer struct {
 	mu      sync.Mutex // guards the fields below
+	up      func()     // nil once stopped: the runtime may keep a stopped timer, which must not keep the command
 	timer   *time.Timer
 	started time.Time
 	left    time.Duration
@@ -17,11 +18,20 @@ type timer struct {
 
 // newTimer returns a timer that calls up after ms milliseconds, or never if ms is 0.
 func newTimer(ms int64, up func()) *timer {
-	t := &timer{started: time.Now(), left: time.Duration(ms) * time.Millisecond}
+	t := &timer{up: up, started: time.Now(), left: time.Duration(ms) * time.Millisecond}
 	if ms > 0 {
-		t.timer = time.AfterFunc(t.left, up)
+		t.timer = time.AfterFunc(t.left, t.fire)
 	}
 	return t
+}
+
+func (t *timer) fire() {
+	t.mu.Lock()
+	up := t.up
+	t.mu.Unlock()
+	if up != nil {
+		up()
+	}
 }
 
 // pause stops the timer until resume is called. Pauses may overlap.
@@ -49,6 +59,7 @@ func (t *timer) resume() {
 func (t *timer) stop() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.up = nil
 	if t.timer != nil {
 		t.timer.Stop()
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -101,14 +102,38 @@ func peakOf(t *testing.T, command *exec.Cmd) (mib float64) {
 // afterLoad is the pause between the load and the second measurement of a server's memory.
 const afterLoad = time.Minute
 
-// kept measures the memory that a server keeps a minute after the load. Other benchmarks may run in the meantime.
+// kept measures the memory that a server keeps a minute after the load, and then after large requests. Other benchmarks
+// may run in the meantime.
 func (r *results) kept(t *testing.T, s *loadedServer) {
 	if s == nil {
 		return
 	}
 	time.Sleep(time.Until(s.until.Add(afterLoad)))
 	r.add(t, "after_load_kept_rss_mib", s.resident(t), "MiB")
+	r.largeRequests(t, s.served)
 	s.stop()
+}
+
+const (
+	// largeRequests is the number of large requests: more than the console lists (200).
+	largeRequests = 270
+	// largeArguments is the size of their arguments, in bytes: a little less than the default of limits.input.
+	largeArguments = 3_900_000
+)
+
+// largeRequests measures the memory that a server keeps of calls with large arguments, and small results, some time
+// after the last one.
+func (r *results) largeRequests(t *testing.T, s *served) {
+	t.Helper()
+	c := connect(t, s.url, protocolVersions[1])
+	body := c.Body("file_write", `{"path":"written.txt","overwrite":true,"content":"`+strings.Repeat("x", largeArguments)+`"}`)
+	for range largeRequests {
+		if err := c.Call(t.Context(), "file_write", body, "Wrote 3900000 bytes"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	time.Sleep(*settle)
+	r.add(t, "after_large_requests_rss_mib", s.resident(t), "MiB")
 }
 
 // TestRest runs only these benchmarks.

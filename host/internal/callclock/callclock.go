@@ -7,6 +7,7 @@ package callclock
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -19,6 +20,7 @@ type Clock struct {
 	// mu guards the fields below.
 	mu      sync.Mutex
 	timer   *time.Timer
+	expiry  *expiry       // what timer calls
 	left    time.Duration // when the clock was started or resumed
 	since   time.Time     // when that was
 	asking  int           // how often it is paused
@@ -47,7 +49,9 @@ func start(parent context.Context, c *Clock) (_ context.Context, _ *Clock, stop 
 	c.parent, c.done, c.since = parent, make(chan struct{}), time.Now()
 	c.outer, _ = parent.Value(clockKey{}).(*Clock)
 	c.mu.Lock()
-	c.timer = time.AfterFunc(c.left, c.expire)
+	c.expiry = new(expiry)
+	c.expiry.clock.Store(c)
+	c.timer = time.AfterFunc(c.left, c.expiry.fire)
 	if c.asking > 0 {
 		c.timer.Stop()
 	}
@@ -103,6 +107,16 @@ func (c *Clock) Expired() bool {
 	return c.expired
 }
 
+// expiry leads from the timer to its clock until that ends. The runtime may keep a stopped timer until its time would
+// have come, and with it all that the call's context holds.
+type expiry struct{ clock atomic.Pointer[Clock] }
+
+func (e *expiry) fire() {
+	if c := e.clock.Load(); c != nil {
+		c.expire()
+	}
+}
+
 func (c *Clock) expire() {
 	c.mu.Lock()
 	if c.err != nil || c.asking > 0 || time.Since(c.since) < c.left {
@@ -123,6 +137,7 @@ func (c *Clock) end(err error) {
 	}
 	c.err = err
 	c.timer.Stop()
+	c.expiry.clock.Store(nil)
 	close(c.done)
 	calls := c.onEnd
 	c.onEnd = nil

@@ -26,8 +26,14 @@ type Conn struct {
 	close    sync.Once
 
 	mu         sync.Mutex // guards what follows
-	streams    map[jsonrpc.ID]*Stream
+	expected   map[jsonrpc.ID]expected
 	standalone *Stream
+}
+
+// expected is a request in flight, and the stream for its answer.
+type expected struct {
+	stream  *Stream
+	request *jsonrpc.Request
 }
 
 var (
@@ -40,7 +46,7 @@ var (
 // without other replicas.
 func NewConn(session, replica string) *Conn {
 	return &Conn{session: session, replica: replica, incoming: make(chan jsonrpc.Message, 1),
-		closed: make(chan struct{}), streams: map[jsonrpc.ID]*Stream{}}
+		closed: make(chan struct{}), expected: map[jsonrpc.ID]expected{}}
 }
 
 // Connect implements mcp.Transport.
@@ -73,17 +79,17 @@ func (c *Conn) Close() error {
 }
 
 // Expect makes the answers to these requests go to s. If a request with one of their IDs is in flight, it returns that
-// request and changes nothing.
+// request and changes nothing. Once a request is answered, its Params and Extra are nil.
 func (c *Conn) Expect(s *Stream, requests ...*jsonrpc.Request) (duplicate *jsonrpc.Request) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, request := range requests {
-		if c.streams[request.ID] != nil {
+		if _, ok := c.expected[request.ID]; ok {
 			return request
 		}
 	}
 	for _, request := range requests {
-		c.streams[request.ID] = s
+		c.expected[request.ID] = expected{s, request}
 	}
 	return nil
 }
@@ -130,13 +136,14 @@ func (c *Conn) Write(ctx context.Context, message jsonrpc.Message) error {
 			return err
 		}
 		c.mu.Lock()
-		s := c.streams[message.ID]
-		delete(c.streams, message.ID)
+		e, ok := c.expected[message.ID]
+		delete(c.expected, message.ID)
 		c.mu.Unlock()
-		if s == nil {
+		if !ok {
 			return errRejected
 		}
-		return s.Answer(c.status(message.Error), encoded)
+		e.request.Params, e.request.Extra = nil, nil // the SDK's queue keeps the last request of a session
+		return e.stream.Answer(c.status(message.Error), encoded)
 	case *jsonrpc.Request:
 		s := streamOf(ctx)
 		if s == nil {

@@ -3,10 +3,14 @@ package transport
 import (
 	"fmt"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/hako-run/hako/internal/memorytest"
 )
 
 // TestTags: requests to a client, and what withdraws them, name the replica that waits; other messages stay as they
@@ -101,4 +105,37 @@ func TestDuplicatesLeaveNothing(t *testing.T) {
 	if c.Expect(stream, request("b")) != nil {
 		t.Error("b is in flight although its batch was refused")
 	}
+}
+
+// TestAnsweredRequestIsFree: a session that waits for its next request does not keep the last one.
+func TestAnsweredRequestIsFree(t *testing.T) {
+	t.Parallel()
+	var tracker memorytest.Tracker
+	c := NewConn("session", "")
+	session, err := mcp.NewServer(&mcp.Implementation{Name: "s", Version: "1"}, nil).Connect(t.Context(), c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer session.Close()
+	send := func(message string) {
+		t.Helper()
+		decoded, err := DecodeMessage([]byte(message))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request := decoded.(*jsonrpc.Request)
+		tracker.Bytes("params of "+request.Method, request.Params)
+		w := httptest.NewRecorder()
+		stream := NewJSON(w)
+		c.Expect(stream, request)
+		c.Deliver(request)
+		<-stream.Done()
+		if !strings.Contains(w.Body.String(), `"result"`) {
+			t.Errorf("%s: %s", request.Method, w.Body)
+		}
+	}
+	send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`)
+	send(`{"jsonrpc":"2.0","id":2,"method":"ping","params":{"_meta":{"x":"` + strings.Repeat("x", 1<<20) + `"}}}`)
+	tracker.Check(t)
+	runtime.KeepAlive(session)
 }
