@@ -9,8 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/pipeline"
-	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/internal/memorytest"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -61,7 +61,7 @@ func TestKeptCalls(t *testing.T) {
 			return &abi.Response{IsError: true, Content: text(track("response", large("no"))).Content}, nil
 		}, pipeline.ToolError},
 		"a trap": {"p_loose", func() (*abi.Response, error) {
-			return nil, &sandbox.GuestError{Plugin: "test", Reason: track("error", large("stopped"))}
+			return nil, &catalog.GuestError{Plugin: "test", Reason: track("error", large("stopped"))}
 		}, pipeline.Trap},
 		"an error": {"p_loose", func() (*abi.Response, error) { return nil, errors.New(track("error", large("disk"))) },
 			pipeline.Internal},
