@@ -124,6 +124,9 @@ func TestModelRepeatsCallIDs(t *testing.T) {
 				checkSentIDs(t, calls, results, before)
 				before = calls
 			}
+			if !test.thinks { // thoughts that the fake did not have, it rejects
+				w.must(r)
+			}
 			sent := string(w.requests.All()[2].Body)
 			if first, second := strings.Index(sent, "result 0"), strings.Index(sent, "result 1"); first < 0 || second < first {
 				t.Errorf("%s: the results are not in the order of the calls: %s", name, sent)
