@@ -47,13 +47,15 @@ func TestModelRepeatsCallIDs(t *testing.T) {
 				return func(context.Context, *llm.Request, func(llm.Delta)) (*llm.Response, error) {
 					r := &llm.Response{Stop: llm.StopTools}
 					for _, text := range arguments {
-						r.Calls = append(r.Calls, llm.Call{ID: id, Name: "get_weather", Arguments: json.RawMessage(text)})
+						call := llm.Call{ID: id, Name: "get_weather", Arguments: json.RawMessage(text)}
+						r.Calls = append(r.Calls, call)
 					}
 					return r, nil
 				}
 			}
 			m := &model{steps: []step{
-				asks(`{"location":"東京"}`, `{"location":"大阪"}`, `{"location":"東京"}`), asks(`{"location":"那覇"}`), says("ok")}}
+				asks(`{"location":"東京"}`, `{"location":"大阪"}`, `{"location":"東京"}`),
+				asks(`{"location":"那覇"}`), says("ok")}}
 			b := setup(t, m, backend{"get_weather": func(_ context.Context, r *abi.Request) (*abi.Response, error) {
 				return gives("sun: "+string(r.Arguments[len(`{"location":"`):len(r.Arguments)-2]))(t.Context(), r)
 			}}, nil, nil)

@@ -20,8 +20,8 @@ func callStream(provider string, thinks bool, ids ...string) string {
 			parts = append(parts, `{"type":"thinking","thinking":"hm","signature":"signed"}`)
 		}
 		for i, id := range ids {
-			parts = append(parts, fmt.Sprintf(`{"type":"tool_use","id":%q,"name":"get_weather","input":{"location":"%d"}}`,
-				id, i))
+			parts = append(parts, fmt.Sprintf(`{"type":"tool_use","id":%q,"name":"get_weather",`+
+				`"input":{"location":"%d"}}`, id, i))
 		}
 		return stream("tool_use", parts...)
 	case OpenAI:
@@ -128,7 +128,8 @@ func TestModelRepeatsCallIDs(t *testing.T) {
 				w.must(r)
 			}
 			sent := string(w.requests.All()[2].Body)
-			if first, second := strings.Index(sent, "result 0"), strings.Index(sent, "result 1"); first < 0 || second < first {
+			first, second := strings.Index(sent, "result 0"), strings.Index(sent, "result 1")
+			if first < 0 || second < first {
 				t.Errorf("%s: the results are not in the order of the calls: %s", name, sent)
 			}
 			if len(before) != 4 || test.ids[0] != "" && before[0] != test.ids[0] {
@@ -153,16 +154,17 @@ func checkSentIDs(t *testing.T, calls, results, before []string) {
 func TestSetCallIDs(t *testing.T) {
 	t.Parallel()
 	own, other := origin{OpenAI, "m"}, origin{Anthropic, "m"}
+	call := func(id, given string) Call { return Call{ID: id, given: modelID{own, given}} }
 	for name, test := range map[string]struct {
 		calls [][]Call // by message
 		want  []string
 	}{
-		"the model's":      {[][]Call{{{ID: "A", given: modelID{own, "x"}}, {ID: "B", given: modelID{own, "y"}}}}, []string{"x", "y"}},
+		"the model's":      {[][]Call{{call("A", "x"), call("B", "y")}}, []string{"x", "y"}},
 		"another model's":  {[][]Call{{{ID: "A", given: modelID{other, "x"}}}}, []string{"A"}},
-		"empty":            {[][]Call{{{ID: "A", given: modelID{own, ""}}}}, []string{"A"}},
-		"one twice":        {[][]Call{{{ID: "A", given: modelID{own, "x"}}, {ID: "B", given: modelID{own, "x"}}}}, []string{"x", "B"}},
-		"in two messages":  {[][]Call{{{ID: "A", given: modelID{own, "x"}}}, {{ID: "B", given: modelID{own, "x"}}}}, []string{"x", "B"}},
-		"one of ours":      {[][]Call{{{ID: "A"}}, {{ID: "B", given: modelID{own, "A"}}}}, []string{"A", "B"}},
+		"empty":            {[][]Call{{call("A", "")}}, []string{"A"}},
+		"one twice":        {[][]Call{{call("A", "x"), call("B", "x")}}, []string{"x", "B"}},
+		"in two messages":  {[][]Call{{call("A", "x")}, {call("B", "x")}}, []string{"x", "B"}},
+		"one of ours":      {[][]Call{{{ID: "A"}}, {call("B", "A")}}, []string{"A", "B"}},
 		"a caller's":       {[][]Call{{{ID: "A"}, {ID: "A"}, {}}}, []string{"A", "call00001", "call00002"}},
 		"a caller's, sent": {[][]Call{{{ID: "call00001"}}, {{}}}, []string{"call00001", "call00002"}},
 	} {
@@ -214,8 +216,8 @@ func TestFailoverHasOwnCallIDs(t *testing.T) {
 // TestRepeatedSearchIDs: a search with the ID of an earlier one is not sent back, nor is its result.
 func TestRepeatedSearchIDs(t *testing.T) {
 	t.Parallel()
-	result := `{"type":"tool_search_tool_result","tool_use_id":"s1","content":{"type":"tool_search_tool_search_result",` +
-		`"tool_references":[{"type":"tool_reference","tool_name":"get_weather"}]}}`
+	result := `{"type":"tool_search_tool_result","tool_use_id":"s1","content":{` +
+		`"type":"tool_search_tool_search_result","tool_references":[{"type":"tool_reference","tool_name":"get_weather"}]}}`
 	anonymous := func(block string) string { return strings.ReplaceAll(block, `"s1"`, `""`) }
 	for name, test := range map[string]struct {
 		blocks []string

@@ -385,11 +385,12 @@ func TestIDInFlightIsRefusedOtherWay(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			started, proceed := make(chan struct{}, 1), make(chan struct{})
-			s := newServer(t, offer(t, nil, "x"), caller(func(context.Context, *pipeline.Call) (*pipeline.Result, error) {
+			calls := caller(func(context.Context, *pipeline.Call) (*pipeline.Result, error) {
 				started <- struct{}{}
 				<-proceed
 				return ok(text("done"))
-			}), nil)
+			})
+			s := newServer(t, offer(t, nil, "x"), calls, nil)
 			h := s.Handler()
 			id := openSession(t, h)
 			call := func(way int) *httptest.ResponseRecorder {

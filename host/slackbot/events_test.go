@@ -198,8 +198,12 @@ func TestAppsOfOneTeam(t *testing.T) {
 	w.wait("signing in", func() bool { return strings.Count(w.log.String(), "signed in") == 2 })
 	said := mention("both of you")
 	event := w.slack.Event(said, w.slack.Say(said))
-	for _, app := range [][2]string{{"acme", signing}, {"other", otherSigning}, {"acme", signing}, {"other", otherSigning}} {
-		w.slack.UseHTTP(server.URL+"/slack/"+app[0], app[1])
+	for i := range 4 {
+		app, key := "acme", signing
+		if i%2 > 0 {
+			app, key = "other", otherSigning
+		}
+		w.slack.UseHTTP(server.URL+"/slack/"+app, key)
 		if _, err := w.slack.Deliver(t.Context(), slack.KindEvent, event, 0); err != nil {
 			t.Error(err)
 		}

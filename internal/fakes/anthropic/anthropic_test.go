@@ -55,8 +55,9 @@ func TestRefusals(t *testing.T) {
 		{"a blank text", body("", `[{"role":"user","content":" "}]`), "non-whitespace", 400},
 		{"no content", body("", `[{"role":"user","content":[]}]`), "non-empty content", 400},
 		{"an open call", body("", `[`+call+`,{"role":"user","content":"b"}]`), "without `tool_result` blocks", 400},
-		{"two calls with one ID", body("", `[`+strings.Replace(call, "]}", `,{"type":"tool_use","id":"t1","name":"a","input":{}}]}`, 1)+
-			`,{"role":"user","content":"b"}]`), "ids must be unique", 400},
+		{"two calls with one ID", body("", `[`+strings.Replace(call, "]}",
+			`,{"type":"tool_use","id":"t1","name":"a","input":{}}]}`, 1)+`,{"role":"user","content":"b"}]`),
+			"ids must be unique", 400},
 		{"a result of nothing", body("", `[{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1"}]}]`),
 			"unexpected `tool_use_id`", 400},
 		{"a thought of another's", body("",
