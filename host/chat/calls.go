@@ -33,6 +33,8 @@ type pastCall struct {
 
 // roundCall is a call of the current round.
 type roundCall struct {
+	at      int    // in the round
+	id      string // for the Surface
 	result  llm.Result
 	outcome pipeline.Outcome
 	reads   bool // the tool is read-only
@@ -74,7 +76,8 @@ func (r *run) runCalls(ctx context.Context, calls []llm.Call) (results []llm.Res
 			stuck = stuck || before.times >= maxRepeats
 			results[i] = repeated(call, before.result)
 		default:
-			round[i] = new(roundCall)
+			r.shown++
+			round[i] = &roundCall{at: i, id: fmt.Sprintf("call_%d", r.shown)}
 			first[key] = round[i]
 			group.Go(func() error {
 				r.runCall(ctx, call, round[i])
@@ -86,7 +89,7 @@ func (r *run) runCalls(ctx context.Context, calls []llm.Call) (results []llm.Res
 	for i, call := range calls {
 		switch e := round[i]; {
 		case e == nil:
-		case e.result.CallID == call.ID:
+		case e.at == i:
 			results[i] = e.result
 		default:
 			results[i] = repeated(call, e.result)
@@ -138,7 +141,7 @@ func (r *run) runCall(ctx context.Context, call llm.Call, e *roundCall) {
 	if tool != nil && tool.Spec.Title.In(r.caller.Locale) != "" {
 		name = tool.Spec.Title.In(r.caller.Locale)
 	}
-	shown := ToolCall{ID: call.ID, Name: call.Name, Title: clipped(name), Arguments: call.Arguments}
+	shown := ToolCall{ID: e.id, Name: call.Name, Title: clipped(name), Arguments: call.Arguments}
 	r.display.do(func(s Surface) { s.ToolStarted(shown.ID, shown.Name, shown.Title) })
 	outcome, line := r.callPipeline(ctx, shown, call, &e.result)
 	if line == "" {

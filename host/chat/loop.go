@@ -38,8 +38,9 @@ type run struct {
 	// partial is the text of an incomplete answer.
 	partial strings.Builder
 
-	// made are the tool calls so far, by key.
+	// made are the tool calls so far, by key. shown counts those that the Surface was shown.
 	made   map[string]*pastCall
+	shown  int
 	answer Answer
 	// unwritten is use that is not in the store yet.
 	unwritten Use

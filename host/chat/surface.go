@@ -14,7 +14,8 @@ type Surface interface {
 	// Text shows the next part of the model's text.
 	Text(delta string)
 	// ToolStarted and ToolEnded show the start and the outcome of a tool call; every started call ends. id identifies
-	// the call in its turn. title and short are in the caller's language; short is one line and may be empty.
+	// the call in its turn and is not the model's. title and short are in the caller's language; short is one line and
+	// may be empty.
 	ToolStarted(id, name, title string)
 	ToolEnded(id string, outcome pipeline.Outcome, short string)
 	// Notice shows a message about the turn that is not part of the answer.
@@ -24,7 +25,7 @@ type Surface interface {
 	Prompter(call ToolCall) approval.Prompter
 }
 
-// ToolCall is a call requested by the model.
+// ToolCall is a call requested by the model. ID is that of ToolStarted.
 type ToolCall struct {
 	ID, Name, Title string
 	Arguments       json.RawMessage

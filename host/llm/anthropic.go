@@ -102,6 +102,9 @@ type messagesImageSource struct {
 	Data      []byte `json:"data"`
 }
 
+// toolUse is the type of the block of a call.
+const toolUse = "tool_use"
+
 type messagesToolUse struct {
 	Type  string          `json:"type"`
 	ID    string          `json:"id"`
@@ -215,7 +218,7 @@ func resultBlock(r *Result) *messagesToolResult {
 
 // assistantBlocks returns the model's message, verbatim if its State is known.
 func assistantBlocks(x *exchange, m *Message) []any {
-	blocks := x.withoutLostSearches(x.verbatim(m))
+	blocks := x.withoutLostSearches(withCallIDs(x.verbatim(m), m.Calls, toolUse, "id"), x.ids)
 	if blocks != nil {
 		return blocks
 	}
@@ -224,14 +227,14 @@ func assistantBlocks(x *exchange, m *Message) []any {
 	}
 	for i := range m.Calls {
 		name, arguments := x.tools.outgoing(&m.Calls[i])
-		blocks = append(blocks, &messagesToolUse{"tool_use", m.Calls[i].ID, name, arguments})
+		blocks = append(blocks, &messagesToolUse{toolUse, m.Calls[i].ID, name, arguments})
 	}
 	return blocks
 }
 
 // verbatim returns the parts of m as the requested model sent them. It is nil if another model wrote m.
 func (x *exchange) verbatim(m *Message) []json.RawMessage {
-	if m.State == nil || m.State.provider != x.spec.Provider || m.State.model != x.spec.Model {
+	if m.State == nil || m.State.origin != x.origin() {
 		return nil
 	}
 	return m.State.parts
@@ -252,26 +255,28 @@ type messagesSearch struct {
 }
 
 // withoutLostSearches returns the blocks of a message without the searches that the API would refuse: those of a
-// request without the search, and those whose result is malformed or names a tool that is not sent.
-func (x *exchange) withoutLostSearches(parts []json.RawMessage) (blocks []any) {
-	searches, lost := make([]messagesSearch, len(parts)), map[string]bool{}
+// request without the search, those whose ID is empty or in ids, and those whose result is malformed or names a tool
+// that is not sent. It adds the IDs of the others to ids.
+func (x *exchange) withoutLostSearches(parts []json.RawMessage, ids map[string]bool) (blocks []any) {
+	lost, open := make([]bool, len(parts)), map[string]int{} // the searches without a result, by ID
 	for i, part := range parts {
-		search := &searches[i]
-		malformed := json.Unmarshal(part, search) != nil
+		var search messagesSearch
+		malformed := json.Unmarshal(part, &search) != nil
 		switch {
 		case search.Type == "server_tool_use" && search.Name == searchTool:
-			lost[search.ID] = !x.tools.deferred
-		case search.Type == "tool_search_tool_result":
-			_, begun := lost[search.ToolUseID]
-			if !begun || malformed || !x.defines(search) {
-				lost[search.ToolUseID] = true
+			if lost[i] = !x.tools.deferred || search.ID == "" || ids[search.ID]; !lost[i] {
+				ids[search.ID], open[search.ID] = true, i
 			}
-		default:
-			searches[i] = messagesSearch{}
+		case search.Type == "tool_search_tool_result":
+			at, begun := open[search.ToolUseID]
+			delete(open, search.ToolUseID)
+			if lost[i] = !begun || malformed || !x.defines(&search); begun {
+				lost[at] = lost[i]
+			}
 		}
 	}
 	for i, part := range parts {
-		if id := cmp.Or(searches[i].ToolUseID, searches[i].ID); searches[i].Type == "" || !lost[id] {
+		if !lost[i] {
 			blocks = append(blocks, part)
 		}
 	}

@@ -52,6 +52,7 @@ func (u *messagesUsage) update(usage *Usage) {
 type messagesBlock struct {
 	members                              map[string]json.RawMessage
 	text, thinking, signature, arguments strings.Builder
+	callID                               string // of a call
 }
 
 // member returns the initial value of a string member.
@@ -101,7 +102,7 @@ func (a *messagesAnswer) pause() []any {
 		return nil
 	}
 	parts, err := a.verbatim()
-	blocks := a.withoutLostSearches(parts)
+	blocks := a.withoutLostSearches(parts, maps.Clone(a.ids)) // the next pause has these blocks again
 	if err != nil || len(blocks) == 0 {
 		return nil
 	}
@@ -131,8 +132,9 @@ func (a *messagesAnswer) addEvent(data []byte) error {
 			return fmt.Errorf("%w: block %d has no type", errMalformed, event.Index)
 		}
 		a.blocks = append(a.blocks, block)
-		if block.member("type") == "tool_use" {
-			a.emit(a.tools.begun(block.member("id"), block.member("name")))
+		if block.member("type") == toolUse {
+			block.callID = newCallID()
+			a.emit(a.tools.begun(block.callID, block.member("name")))
 		} else if text := block.member("text"); text != "" {
 			a.emit(Delta{Text: text})
 		}
@@ -168,7 +170,7 @@ func (a *messagesAnswer) response() (*Response, error) {
 		switch block.member("type") {
 		case "text":
 			text.WriteString(block.member("text") + block.text.String())
-		case "tool_use":
+		case toolUse:
 			r.Calls = append(r.Calls, a.call(block))
 		}
 	}
@@ -188,7 +190,7 @@ func (a *messagesAnswer) call(block *messagesBlock) Call {
 	if arguments == "" {
 		arguments = string(block.members["input"])
 	}
-	return a.tools.incoming(block.member("id"), block.member("name"), arguments)
+	return a.incoming(block.callID, block.member("id"), block.member("name"), arguments)
 }
 
 // state returns the verbatim response if the model was thinking or searching: thinking blocks are signed, and both must
@@ -196,7 +198,7 @@ func (a *messagesAnswer) call(block *messagesBlock) Call {
 func (a *messagesAnswer) state() *State {
 	if !slices.ContainsFunc(a.blocks, func(block *messagesBlock) bool {
 		kind := block.member("type")
-		return kind != "text" && kind != "tool_use"
+		return kind != "text" && kind != toolUse
 	}) {
 		return nil
 	}
@@ -204,7 +206,7 @@ func (a *messagesAnswer) state() *State {
 	if err != nil {
 		return nil
 	}
-	return &State{provider: a.spec.Provider, model: a.spec.Model, parts: parts}
+	return &State{a.origin(), parts}
 }
 
 // verbatim returns the blocks but for blank text, which the API rejects.

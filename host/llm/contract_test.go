@@ -320,7 +320,7 @@ func TestThoughtsComeBack(t *testing.T) {
 			if _, _, err := w.complete(r); !errors.Is(err, Invalid) {
 				t.Errorf("without its thoughts: %v", err)
 			}
-			r.Messages[1].State = &State{provider: provider, model: "another",
+			r.Messages[1].State = &State{origin: origin{provider, "another"},
 				parts: []json.RawMessage{[]byte(`{"type":"odd"}`)}}
 			if _, _, err := w.complete(r); !errors.Is(err, Invalid) ||
 				strings.Contains(string(w.requests.All()[3].Body), "odd") {

@@ -44,13 +44,15 @@ func openCalls(messages []Message) []Call {
 	return messages[len(messages)-1].Calls
 }
 
-// answers returns the results of calls, in the order of calls.
+// answers returns the results of calls, in the order of calls. Each result answers one call: calls with the same ID get
+// the results with that ID in order.
 func answers(calls []Call, results []Result) []Result {
-	out := make([]Result, len(calls))
+	out, rest := make([]Result, len(calls)), slices.Clone(results)
 	for i, call := range calls {
 		out[i] = Result{CallID: call.ID, Text: lostResult, IsError: true}
-		if at := slices.IndexFunc(results, func(r Result) bool { return r.CallID == call.ID }); at >= 0 {
-			out[i] = results[at]
+		if at := slices.IndexFunc(rest, func(r Result) bool { return r.CallID == call.ID }); at >= 0 {
+			out[i] = rest[at]
+			rest = slices.Delete(rest, at, at+1)
 		}
 	}
 	return out

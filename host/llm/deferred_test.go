@@ -347,7 +347,7 @@ func TestHostileSearches(t *testing.T) {
 			t.Fatalf("%s: %+v %+v", name, response, deltas)
 		}
 		r.Messages = append(r.Messages, response.Message(),
-			Message{Role: RoleUser, Results: []Result{{CallID: "t1", Text: "rain"}}})
+			Message{Role: RoleUser, Results: []Result{{CallID: response.Calls[0].ID, Text: "rain"}}})
 		if response, _ = w.must(r); response.Text != "rain" ||
 			strings.Contains(string(w.requests.All()[1].Body), "tool_search_tool_result") {
 			t.Errorf("%s: %+v after %s", name, response, w.requests.All()[1].Body)

@@ -29,7 +29,8 @@ type Message struct {
 
 // Call is a tool call requested by the model.
 type Call struct {
-	// ID identifies the call in its conversation. It is never empty.
+	// ID identifies the call in its conversation. It is never empty and never the model's: models repeat IDs and leave
+	// them out. The model is sent the ID that it gave the call, where its provider accepts that.
 	ID string
 	// Name is the name of a Tool of the Request, or one that the model made up.
 	Name string
@@ -38,6 +39,8 @@ type Call struct {
 	// Invalid, if set, says why the model's arguments are not a JSON object. Such a call must not run: answer it with a
 	// Result that has this text and IsError.
 	Invalid string
+
+	given modelID
 }
 
 // Result is the outcome of a Call.

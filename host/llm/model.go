@@ -29,11 +29,13 @@ type vendor interface {
 type exchange struct {
 	key string // or empty
 	*Request
-	messages []Message // normalized
-	tools    *toolset
-	without  map[string]bool // parameters that the provider rejects
-	spec     *Spec
-	emit     func(Delta)
+	messages []Message // normalized, with the IDs to send
+	// ids are the IDs of calls in messages.
+	ids     map[string]bool
+	tools   *toolset
+	without map[string]bool // parameters that the provider rejects
+	spec    *Spec
+	emit    func(Delta)
 }
 
 // model adds retries, tool adaptation and metrics to the vendor of one Spec. It is safe for concurrent use.
@@ -129,6 +131,7 @@ func (a *attempt) sendOnce(ctx context.Context) (*Response, error) {
 	if err := checkTurns(x.messages); err != nil {
 		return nil, err
 	}
+	x.ids = setCallIDs(x.messages, x.origin())
 	if a.key != nil {
 		key, err := a.key.Read(ctx)
 		if err != nil {

@@ -1,11 +1,13 @@
 package llm
 
 import (
+	"cmp"
 	"context"
-	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -206,7 +208,7 @@ type chatAnswer struct {
 // chatCall is a partially received tool call.
 type chatCall struct {
 	index           int64
-	id              string
+	id, given       string // given is the model's
 	begun           bool
 	name, arguments strings.Builder
 }
@@ -263,21 +265,37 @@ func (a *chatAnswer) addCallPart(part chatCallPart) error {
 	return nil
 }
 
-// callFor returns the call that a part belongs to, or begins one. Some servers send index 0 for all calls, so a new ID
-// begins a new call. Some servers send no IDs.
+// callFor returns the call that a part belongs to, or begins one. Some servers send index 0 for all calls, the same ID
+// for all, no IDs, or the ID only after the name.
 func (a *chatAnswer) callFor(part chatCallPart) *chatCall {
-	for i := len(a.calls) - 1; i >= 0; i-- {
-		call := a.calls[i]
-		if call.index == part.Index && (part.ID == "" || part.ID == call.id) {
+	for _, call := range slices.Backward(a.calls) {
+		switch {
+		case call.index != part.Index:
+			continue
+		case call.continues(part):
+			call.given = cmp.Or(call.given, part.ID)
 			return call
 		}
+		if part.ID == "" {
+			break // an earlier call has ended
+		}
 	}
-	call := &chatCall{index: part.Index, id: part.ID}
-	if call.id == "" {
-		call.id = "call_" + rand.Text()
-	}
+	call := &chatCall{index: part.Index, id: newCallID(), given: part.ID}
 	a.calls = append(a.calls, call)
 	return call
+}
+
+// continues reports whether the part, which has the index of the call, belongs to it. Another ID begins another call,
+// and so does a name after complete arguments.
+func (c *chatCall) continues(part chatCallPart) bool {
+	named := part.Function.Name != ""
+	switch {
+	case named && json.Valid([]byte(c.arguments.String())):
+		return false
+	case c.given == "":
+		return part.ID == "" || !named || c.name.Len() == 0
+	}
+	return part.ID == "" || part.ID == c.given
 }
 
 func (a *chatAnswer) response() (*Response, error) {
@@ -289,7 +307,7 @@ func (a *chatAnswer) response() (*Response, error) {
 	r := &Response{Text: a.text.String(), Model: a.model, Stop: StopEnd,
 		Usage: newUsage(a.usage.PromptTokens, a.usage.CompletionTokens, details.CachedTokens, details.CacheWriteTokens)}
 	for _, call := range a.calls {
-		r.Calls = append(r.Calls, a.tools.incoming(call.id, call.name.String(), call.arguments.String()))
+		r.Calls = append(r.Calls, a.incoming(call.id, call.given, call.name.String(), call.arguments.String()))
 	}
 	switch {
 	case a.finish == "length":

@@ -85,6 +85,9 @@ type responsesPart struct {
 	Detail   string  `json:"detail,omitempty"`
 }
 
+// functionCall is the type of the item of a call.
+const functionCall = "function_call"
+
 type responsesCall struct {
 	Type      string `json:"type"`
 	CallID    string `json:"call_id"`
@@ -155,7 +158,8 @@ func responsesInput(x *exchange, namespaces map[string]string) []any {
 		for j := range m.Results {
 			items = append(items, newResponsesOutput(&m.Results[j]))
 		}
-		if verbatim := x.verbatim(m); verbatim != nil && (x.tools.deferred || !searched(verbatim)) {
+		verbatim := withCallIDs(x.verbatim(m), m.Calls, functionCall, "call_id")
+		if verbatim != nil && (x.tools.deferred || !searched(verbatim)) {
 			for _, item := range verbatim {
 				items = append(items, item)
 			}
@@ -170,7 +174,7 @@ func responsesInput(x *exchange, namespaces map[string]string) []any {
 			if tool := x.tools.original[m.Calls[j].Name]; tool != nil && tool.Deferred {
 				namespace = namespaces[tool.Group]
 			}
-			items = append(items, responsesCall{"function_call", m.Calls[j].ID, namespace, name, string(arguments)})
+			items = append(items, responsesCall{functionCall, m.Calls[j].ID, namespace, name, string(arguments)})
 		}
 	}
 	return items
@@ -269,6 +273,17 @@ type responsesAnswer struct {
 	*exchange
 	done  []responsesItem
 	final *responsesResult
+	// callIDs are the IDs of the calls in order. begun counts the calls that have begun.
+	callIDs []string
+	begun   int
+}
+
+// callID returns the ID of the nth call.
+func (a *responsesAnswer) callID(n int) string {
+	for n >= len(a.callIDs) {
+		a.callIDs = append(a.callIDs, newCallID())
+	}
+	return a.callIDs[n]
 }
 
 func (a *responsesAnswer) addEvent(data []byte) error {
@@ -288,8 +303,9 @@ func (a *responsesAnswer) addEvent(data []byte) error {
 			a.emit(Delta{Text: event.Delta})
 		}
 	case "response.output_item.added":
-		if event.Item.Type == "function_call" {
-			a.emit(a.tools.begun(event.Item.CallID, event.Item.Name))
+		if event.Item.Type == functionCall {
+			a.begun++
+			a.emit(a.tools.begun(a.callID(a.begun-1), event.Item.Name))
 		}
 	case "response.output_item.done":
 		a.done = append(a.done, *event.Item)
@@ -335,8 +351,8 @@ func (a *responsesAnswer) response() (*Response, error) {
 
 func (a *responsesAnswer) addItem(r *Response, text *strings.Builder, item *responsesItem) {
 	switch item.Type {
-	case "function_call":
-		r.Calls = append(r.Calls, a.tools.incoming(item.CallID, item.Name, item.Arguments))
+	case functionCall:
+		r.Calls = append(r.Calls, a.incoming(a.callID(len(r.Calls)), item.CallID, item.Name, item.Arguments))
 	case "message":
 		for _, part := range item.Content {
 			text.WriteString(part.Text + part.Refusal)
@@ -349,7 +365,7 @@ func (a *responsesAnswer) addItem(r *Response, text *strings.Builder, item *resp
 
 // state returns the verbatim response if the model was reasoning or has searched for tools.
 func (a *responsesAnswer) state(items []responsesItem) *State {
-	s := &State{provider: a.spec.Provider, model: a.spec.Model}
+	s := &State{origin: a.origin()}
 	keep := false
 	for _, item := range items {
 		if item.Type == "reasoning" {

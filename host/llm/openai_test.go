@@ -56,14 +56,18 @@ func TestErrorForms(t *testing.T) {
 	}
 }
 
-// TestNonconformingCalls parses tool calls as some servers send them: all with the same index, in one chunk, without
-// IDs.
+// TestNonconformingCalls parses tool calls as some servers send them: all with the same index or the same ID, in one
+// chunk, without IDs.
 func TestNonconformingCalls(t *testing.T) {
 	t.Parallel()
 	for name, calls := range map[string]string{
-		"one number":    `[{"index":0,"id":"a","function":{"name":"get_weather","arguments":"{\"location\":\"東京\"}"}},{"index":0,"id":"b","function":{"name":"get_weather","arguments":"{\"location\":\"大阪\"}"}}]`,
-		"without IDs":   `[{"index":0,"function":{"name":"get_weather","arguments":"{\"location\":\"東京\"}"}},{"index":1,"function":{"name":"get_weather","arguments":"{\"location\":\"大阪\"}"}}]`,
-		"without types": `[{"index":0,"id":"a","function":{"name":"get_weather","arguments":"{\"location\":\"東京\"}"}},{"index":1,"id":"b","function":{"name":"get_weather","arguments":"{\"location\":\"大阪\"}"}}]`,
+		"one number":                `[{"index":0,"id":"a","function":{"name":"get_weather","arguments":"{\"location\":\"東京\"}"}},{"index":0,"id":"b","function":{"name":"get_weather","arguments":"{\"location\":\"大阪\"}"}}]`,
+		"without IDs":               `[{"index":0,"function":{"name":"get_weather","arguments":"{\"location\":\"東京\"}"}},{"index":1,"function":{"name":"get_weather","arguments":"{\"location\":\"大阪\"}"}}]`,
+		"without IDs and numbers":   `[{"function":{"name":"get_weather","arguments":"{\"location\":\"東京\"}"}},{"function":{"name":"get_weather","arguments":"{\"location\":\"大阪\"}"}}]`,
+		"one ID and number":         `[{"index":0,"id":"a","function":{"name":"get_weather","arguments":"{\"location\":\"東京\"}"}},{"index":0,"id":"a","function":{"name":"get_weather","arguments":"{\"location\":\"大阪\"}"}}]`,
+		"the ID after the name":     `[{"index":0,"function":{"name":"get_weather"}},{"index":0,"id":"a","function":{"arguments":"{\"location\":\"東京\"}"}},{"index":1,"id":"b","function":{"name":"get_weather","arguments":"{\"location\":\"大阪\"}"}}]`,
+		"mixed parts of one number": `[{"index":0,"id":"a","function":{"name":"get_weather"}},{"index":0,"id":"b","function":{"name":"get_weather"}},{"index":0,"id":"a","function":{"arguments":"{\"location\":\"東京\"}"}},{"index":0,"id":"b","function":{"arguments":"{\"location\":\"大阪\"}"}}]`,
+		"without types":             `[{"index":0,"id":"a","function":{"name":"get_weather","arguments":"{\"location\":\"東京\"}"}},{"index":1,"id":"b","function":{"name":"get_weather","arguments":"{\"location\":\"大阪\"}"}}]`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -76,7 +80,7 @@ func TestNonconformingCalls(t *testing.T) {
 			}), spec(t, OpenAICompatible))
 			response, _ := w.must(asks("hello", weatherTool))
 			if len(response.Calls) != 2 || response.Stop != StopTools || response.Calls[0].ID == response.Calls[1].ID ||
-				response.Calls[1].ID == "" ||
+				response.Calls[1].ID == "" || string(response.Calls[0].Arguments) != `{"location":"東京"}` ||
 				string(response.Calls[1].Arguments) != `{"location":"大阪"}` || response.Model != "thinker" {
 				t.Errorf("%+v", response)
 			}

@@ -110,8 +110,8 @@ func (r *Response) Message() Message {
 // State is a response in the provider's own form, with signed or encrypted thinking. Providers require it back together
 // with the results of the response's calls. It is opaque, need not outlive a turn, and is ignored by other models.
 type State struct {
-	provider, model string
-	parts           []json.RawMessage
+	origin
+	parts []json.RawMessage
 }
 
 // Provider completes conversations. It is safe for concurrent use.

@@ -57,7 +57,7 @@ func TestRequests(t *testing.T) {
 func everything(provider string) *Request {
 	image := Image{MIMEType: "image/png", Data: []byte("a picture")}
 	unknown := Image{MIMEType: "image/tiff", Data: []byte("a picture")}
-	thought := &State{provider: provider, model: "thinker", parts: []json.RawMessage{
+	thought := &State{origin: origin{provider, "thinker"}, parts: []json.RawMessage{
 		json.RawMessage(`{"type":"thinking","thinking":"hm","signature":"signed"}`),
 		json.RawMessage(`{"type":"text","text":"<これ> & that"}`)}}
 	return &Request{

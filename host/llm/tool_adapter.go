@@ -172,6 +172,13 @@ func (t *toolset) incoming(id, name, arguments string) Call {
 	return call
 }
 
+// incoming returns a model's call with the tool's original names. given is the model's ID of the call.
+func (x *exchange) incoming(id, given, name, arguments string) Call {
+	call := x.tools.incoming(id, name, arguments)
+	call.given = modelID{x.origin(), given}
+	return call
+}
+
 // begun returns the Delta for the start of a call.
 func (t *toolset) begun(id, name string) Delta {
 	if tool := t.sent[name]; tool != nil {

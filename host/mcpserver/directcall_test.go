@@ -374,6 +374,54 @@ func TestIDInFlightIsRefused(t *testing.T) {
 	})
 }
 
+// TestIDInFlightIsRefusedOtherWay: a call that the frontend answers itself and one that the SDK answers do not share an
+// ID, so that a cancellation cancels one of them.
+func TestIDInFlightIsRefusedOtherWay(t *testing.T) {
+	t.Parallel()
+	direct := func(r *http.Request) *http.Request { return r }
+	for name, send := range map[string][2]func(*http.Request) *http.Request{
+		"direct after SDK": {aside, direct}, "SDK after direct": {direct, aside},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			started, proceed := make(chan struct{}, 1), make(chan struct{})
+			calls := caller(func(context.Context, *pipeline.Call) (*pipeline.Result, error) {
+				started <- struct{}{}
+				<-proceed
+				return ok(text("done"))
+			})
+			s := newServer(t, offer(t, nil, "x"), calls, nil)
+			h := s.Handler()
+			id := openSession(t, h)
+			call := func(way int) *httptest.ResponseRecorder {
+				return do(h, send[way](post(withSessions, message(withSessions, 1, "tools/call", `{"name":"x"}`),
+					"Mcp-Session-Id", id)))
+			}
+			first := make(chan int)
+			go func() { first <- call(0).Code }()
+			<-started
+			second := make(chan *httptest.ResponseRecorder, 1)
+			go func() { second <- call(1) }()
+			select {
+			case w := <-second:
+				if w.Code != http.StatusBadRequest ||
+					answerOf(t, w).Error.Message != "duplicate in-flight request ID 1" {
+					t.Errorf("the second: %d %s", w.Code, w.Body)
+				}
+			case <-started:
+				t.Error("both calls run")
+			}
+			close(proceed)
+			if code := <-first; code != http.StatusOK {
+				t.Errorf("the first: %d", code)
+			}
+			if w := call(1); w.Code != http.StatusOK {
+				t.Errorf("again: %d %s", w.Code, w.Body)
+			}
+		})
+	}
+}
+
 // TestCallsKeepSessions: a session is not idle while calls come or one is in flight.
 func TestCallsKeepSessions(t *testing.T) {
 	t.Parallel()

@@ -154,7 +154,7 @@ func (s *Server) serveInSession(w *transport.Response, r *http.Request, x *excha
 		s.replicas.fail(w, err)
 		return
 	}
-	s.serveBySDK(w, r, x, session.version, messages)
+	s.serveBySDK(w, r, x, session, messages)
 }
 
 // refuseMethod answers a message of a session whose method is wrong, or ignores it, and reports whether it did. A
@@ -213,7 +213,7 @@ func (s *Server) open(w *transport.Response, r *http.Request, x *exchange, body 
 		http.Error(w, "failed connection", http.StatusInternalServerError)
 		return
 	}
-	s.serveBySDK(w, r, x, "", body.Messages)
+	s.serveBySDK(w, r, x, nil, body.Messages)
 	if sdk.InitializeParams() == nil {
 		_ = sdk.Close() // no request was served
 	}
@@ -222,8 +222,8 @@ func (s *Server) open(w *transport.Response, r *http.Request, x *exchange, body 
 // hasPrimes reports whether a client expects an event with the ID of a stream at its beginning.
 func hasPrimes(h http.Header) bool { return h.Get("Mcp-Protocol-Version") >= "2025-11-25" }
 
-// serveBySDK has the SDK answer messages of a session. version is the session's, and empty while it is being opened.
-func (s *Server) serveBySDK(w *transport.Response, r *http.Request, x *exchange, version string,
+// serveBySDK has the SDK answer messages of a session, which is nil while it is being opened.
+func (s *Server) serveBySDK(w *transport.Response, r *http.Request, x *exchange, session *session,
 	messages []jsonrpc.Message) {
 	var requests []*jsonrpc.Request
 	for _, message := range messages {
@@ -246,12 +246,18 @@ func (s *Server) serveBySDK(w *transport.Response, r *http.Request, x *exchange,
 	if len(requests) > 0 {
 		x.stream = transport.NewEvents(w, len(requests))
 		defer x.stream.Detach()
-		if duplicate := x.conn.Expect(x.stream, requests...); duplicate != nil {
+		var duplicate *jsonrpc.Request
+		if session == nil {
+			duplicate = x.conn.Expect(x.stream, requests...)
+		} else {
+			duplicate = session.expect(x.conn, x.stream, requests)
+		}
+		if duplicate != nil {
 			s.refuseDuplicate(w, duplicate.ID)
 			return
 		}
 		x.gone = r.Context()
-		if version != "" && s.replicas.keep(x.stream, x.conn.SessionID(), requests,
+		if session != nil && s.replicas.keep(x.stream, x.conn.SessionID(), requests,
 			hasPrimes(r.Header)) {
 			x.gone = nil // whoever has left can fetch the answer
 		}
@@ -276,8 +282,14 @@ func (s *Server) serveBySDK(w *transport.Response, r *http.Request, x *exchange,
 }
 
 func (s *Server) refuseDuplicate(w http.ResponseWriter, id jsonrpc.ID) {
-	writeError(w, http.StatusBadRequest, id, jsonrpc.CodeInvalidRequest,
-		fmt.Sprintf("duplicate in-flight request ID %v", id.Raw()))
+	wrong := duplicateID(id)
+	writeError(w, http.StatusBadRequest, id, wrong.Code, wrong.Message)
+}
+
+// duplicateID is the error of a request with the ID of another one that is in flight.
+func duplicateID(id jsonrpc.ID) *jsonrpc.Error {
+	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest,
+		Message: fmt.Sprintf("duplicate in-flight request ID %v", id.Raw())}
 }
 
 // cancelled cancels the call that a client withdraws, if the SDK does not have it; the SDK cancels the others.

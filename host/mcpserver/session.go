@@ -265,11 +265,12 @@ func (s *session) isExpired() bool {
 	return true
 }
 
-// begin registers a call that can be cancelled until end is called. It reports false if its ID is in flight already.
+// begin registers a call that bypasses the SDK, and can be cancelled until end is called. It reports false if a request
+// with its ID is in flight already.
 func (s *session) begin(id jsonrpc.ID, cancel context.CancelFunc) bool {
 	s.table.mu.Lock()
 	defer s.table.mu.Unlock()
-	if _, ok := s.calls[id]; ok {
+	if _, ok := s.calls[id]; ok || s.conn != nil && s.conn.Expects(id) {
 		return false
 	}
 	s.calls[id] = cancel
@@ -281,6 +282,24 @@ func (s *session) end(id jsonrpc.ID) {
 	s.table.mu.Lock()
 	defer s.table.mu.Unlock()
 	delete(s.calls, id)
+}
+
+// expect makes the answers of the SDK to requests go to a stream. If a request with one of their IDs is in flight, it
+// returns that request and changes nothing. A call that begins meanwhile finds the request, or expect finds the call.
+func (s *session) expect(conn *transport.Conn, stream *transport.Stream,
+	requests []*jsonrpc.Request) (duplicate *jsonrpc.Request) {
+	if duplicate := conn.Expect(stream, requests...); duplicate != nil {
+		return duplicate
+	}
+	s.table.mu.Lock()
+	defer s.table.mu.Unlock()
+	for _, request := range requests {
+		if _, ok := s.calls[request.ID]; ok {
+			conn.Unexpect(requests...)
+			return request
+		}
+	}
+	return nil
 }
 
 // cancel cancels the call with this ID, if it bypasses the SDK.

@@ -69,11 +69,12 @@ type stdioConn struct {
 	writing sync.Mutex // serialises writes to out
 	out     io.Writer
 
-	// mu guards waiting: the calls that were read and not yet answered, but for subscriptions, which end with the
-	// connection.
-	mu       sync.Mutex
-	waiting  map[jsonrpc.ID]*jsonrpc.Request
-	answered chan struct{}
+	mu sync.Mutex // guards what follows
+	// waiting has the calls that were read and not yet answered.
+	waiting map[jsonrpc.ID]*jsonrpc.Request
+	// unwritten counts the calls whose answer is not written yet, but for subscriptions, which end with the connection.
+	unwritten int
+	answered  chan struct{}
 }
 
 // stdioConns are the connections being served, each with a channel that is closed when it no longer is.
@@ -216,14 +217,29 @@ func (c *stdioConn) accept(l line) (jsonrpc.Message, error) {
 	if !ok || !request.IsCall() {
 		return message, nil
 	}
-	withLine(request, c)
-	if request.Method != transport.MethodListen {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.waiting[request.ID] = request
+	if !c.await(request) {
+		// An error with the ID would be taken for the answer to the earlier request.
+		return nil, c.write(&jsonrpc.Response{Error: duplicateID(request.ID)})
 	}
+	withLine(request, c)
 	return message, nil
 }
+
+// await adds a call that was read. It reports false if one with its ID is in flight already.
+func (c *stdioConn) await(request *jsonrpc.Request) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, ok := c.waiting[request.ID]; ok {
+		return false
+	}
+	if c.waiting[request.ID] = request; counts(request) {
+		c.unwritten++
+	}
+	return true
+}
+
+// counts reports whether the end of the connection waits for the answer to a request.
+func counts(request *jsonrpc.Request) bool { return request.Method != transport.MethodListen }
 
 // parse decodes a line, or returns the answer to an invalid one (JSON-RPC 2.0, section 5.1). Batches are refused: only
 // MCP 2025-03-26 has them.
@@ -259,13 +275,19 @@ func (c *stdioConn) Write(_ context.Context, message jsonrpc.Message) error {
 	if response.Error != nil {
 		response.Error = withCode(response.Error)
 	}
-	err := c.write(response)
 	c.mu.Lock()
-	if request := c.waiting[response.ID]; request != nil {
+	request := c.waiting[response.ID]
+	delete(c.waiting, response.ID) // before the answer, after which the client may use the ID again
+	c.mu.Unlock()
+	if request != nil {
 		request.Params, request.Extra = nil, nil // as in transport.Conn
 	}
-	delete(c.waiting, response.ID)
-	c.mu.Unlock()
+	err := c.write(response)
+	if request != nil && counts(request) {
+		c.mu.Lock()
+		c.unwritten--
+		c.mu.Unlock()
+	}
 	select {
 	case c.answered <- struct{}{}:
 	default:
@@ -312,5 +334,5 @@ func (c *stdioConn) drain() {
 func (c *stdioConn) unanswered() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.waiting)
+	return c.unwritten
 }

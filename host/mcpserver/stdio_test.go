@@ -173,6 +173,35 @@ func TestEndOfInput(t *testing.T) {
 	})
 }
 
+// TestStdioRefusesIDInFlight: the second request with an ID gets an error of its own, and the first one its answer.
+func TestStdioRefusesIDInFlight(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		calls := caller(func(_ context.Context, call *pipeline.Call) (*pipeline.Result, error) {
+			time.Sleep(time.Second)
+			return ok(text("from %s", call.Request.Name))
+		})
+		s := newServer(t, offer(t, nil, "one", "two"), calls, nil)
+		listen := message(withoutSessions, 2, transport.MethodListen, `{"notifications":{"toolsListChanged":true}}`)
+		in := message(withoutSessions, 1, "tools/call", `{"name":"one"}`) + "\n" +
+			message(withoutSessions, 1, "tools/call", `{"name":"two"}`) + "\n" + listen + "\n" + listen
+		var out bytes.Buffer
+		if err := s.ServeStdio(t.Context(), strings.NewReader(in), &out); err != nil {
+			t.Errorf("ServeStdio: %v", err)
+		}
+		got := out.String()
+		for _, want := range []string{"duplicate in-flight request ID 1", "duplicate in-flight request ID 2",
+			"from one", "subscriptions/acknowledged"} {
+			if strings.Count(got, want) != 1 {
+				t.Errorf("%q is not there once: %s", want, got)
+			}
+		}
+		if strings.Contains(got, "from two") || strings.Count(got, `"id":1,`) != 1 {
+			t.Errorf("output: %s", got)
+		}
+	})
+}
+
 func TestEndOfInputWithNothingToDo(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

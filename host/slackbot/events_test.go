@@ -177,6 +177,61 @@ func TestRepeated(t *testing.T) {
 	}
 }
 
+// TestAppsOfOneTeam: a message to two apps in one team is answered by each of them once.
+func TestAppsOfOneTeam(t *testing.T) {
+	t.Parallel()
+	const otherToken, otherRobot, otherSigning = "xoxb-made-up-other", "U0000OTHER", "made-up-other-secret"
+	w := newWorld(t)
+	w.slack.AddToken(otherToken, otherRobot, "chat:write", "users:read", "channels:history")
+	var turns atomic.Int32
+	b := w.start(engine(func(ctx context.Context, turn *chat.Turn) (*chat.Answer, error) {
+		turns.Add(1)
+		return echo(ctx, turn)
+	}), func(o *slackbot.Options) {
+		w.overHTTP(o)
+		other := o.Workspaces[0]
+		other.Name, other.BotToken, other.SigningSecret = "other", secret(t, otherToken), secret(t, otherSigning)
+		o.Workspaces = append(o.Workspaces, other)
+	})
+	server := httptest.NewServer(b.Handler())
+	t.Cleanup(server.Close)
+	w.wait("signing in", func() bool { return strings.Count(w.log.String(), "signed in") == 2 })
+	said := mention("both of you")
+	event := w.slack.Event(said, w.slack.Say(said))
+	for i := range 4 {
+		app, key := "acme", signing
+		if i%2 > 0 {
+			app, key = "other", otherSigning
+		}
+		w.slack.UseHTTP(server.URL+"/slack/"+app, key)
+		if _, err := w.slack.Deliver(t.Context(), slack.KindEvent, event, 0); err != nil {
+			t.Error(err)
+		}
+	}
+	w.wait("second turn", func() bool { return turns.Load() > 1 })
+	if twice := w.counts.get("event mention duplicate"); turns.Load() != 2 || twice != 2 {
+		t.Errorf("%d turns and %d duplicates, want 2 and 2", turns.Load(), twice)
+	}
+}
+
+// TestStopsWithoutID: events that have no ID are not taken for one event.
+func TestStopsWithoutID(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.serve(engine(echo), nil)
+	for i := range 2 {
+		thread := fmt.Sprintf("%d.000001", i)
+		event := slack.Envelope("", map[string]any{"type": "agent_session_stopped", "channel": general,
+			"thread_ts": thread, "user": ken, "event_ts": thread})
+		if _, err := w.slack.Deliver(t.Context(), slack.KindEvent, event, 0); err != nil {
+			t.Error(err)
+		}
+	}
+	if taken := w.counts.get("event stop taken"); taken != 2 {
+		t.Errorf("%d events were handled, want 2", taken)
+	}
+}
+
 // TestBurst: 1,000 events at once, each told twice. None is lost, none is answered twice, and all are acknowledged in
 // time.
 func TestBurst(t *testing.T) {

@@ -1,7 +1,9 @@
 package slackbot
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"strings"
 
 	"github.com/slack-go/slack"
@@ -21,6 +23,9 @@ type message struct {
 	Home  string       `json:"home,omitempty"`
 	Text  string       `json:"text"`
 	Files []attachment `json:"files,omitempty"`
+
+	// row is the ID of a row that an earlier version stored, or empty.
+	row string
 }
 
 // attachment is a file of a message.
@@ -31,9 +36,14 @@ type attachment struct {
 	URL  string `json:"url"`
 }
 
-// id identifies the message. Slack's event ID does not, because one message may cause two events: a mention and a
-// message.
-func (m *message) id() string { return "message:" + m.Team + ":" + m.Channel + ":" + m.TS }
+// id identifies the message for a workspace: two apps in one team may both be to answer it. Slack's event ID does not,
+// because one message may cause two events: a mention and a message.
+func (m *message) id() string {
+	return cmp.Or(m.row, m.oldID()+":"+m.Workspace)
+}
+
+// oldID is the id of earlier versions, which confused the apps of a team.
+func (m *message) oldID() string { return "message:" + m.Team + ":" + m.Channel + ":" + m.TS }
 
 // conversation returns the key of the thread's conversation.
 func (m *message) conversation() string { return conversation(m.Team, m.Channel, m.Thread) }
@@ -92,7 +102,7 @@ func (w *workspace) event(ctx context.Context, e slackevents.EventsAPIEvent) (er
 		kind, m = kindDM, w.direct(inner)
 	case *slackevents.AgentSessionStoppedEvent:
 		kind = kindStop
-		id := callback.TeamID + ":" + callback.EventID
+		id := callback.TeamID + ":" + cmp.Or(callback.EventID, rand.Text()) // without an ID, none is a repetition
 		result, err = w.claim(ctx, id, nil, func() { w.bot.work.Go(func() { w.stopSession(inner) }) })
 		return err
 	}

@@ -124,7 +124,11 @@ func (t *storedTurn) read() (broken, error) {
 	if err != nil {
 		return b, fmt.Errorf("the message %q of the journal: %w", t.id, err)
 	}
-	if m := b.message; m.id() != t.id || m.Workspace != t.workspace || m.conversation() != t.conversation {
+	m := b.message
+	if t.id == m.oldID() {
+		m.row = t.id
+	}
+	if m.id() != t.id || m.Workspace != t.workspace || m.conversation() != t.conversation {
 		return b, fmt.Errorf("the message %q of the journal was changed, or belongs to another row", t.id)
 	}
 	return b, nil

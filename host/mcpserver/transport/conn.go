@@ -94,6 +94,23 @@ func (c *Conn) Expect(s *Stream, requests ...*jsonrpc.Request) (duplicate *jsonr
 	return nil
 }
 
+// Expects reports whether a request with this ID is in flight.
+func (c *Conn) Expects(id jsonrpc.ID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	_, ok := c.expected[id]
+	return ok
+}
+
+// Unexpect undoes Expect for requests that are not delivered.
+func (c *Conn) Unexpect(requests ...*jsonrpc.Request) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, request := range requests {
+		delete(c.expected, request.ID)
+	}
+}
+
 // Deliver passes a message of the client to the server. It reports false if the connection is closed.
 func (c *Conn) Deliver(message jsonrpc.Message) bool {
 	select {

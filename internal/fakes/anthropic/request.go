@@ -191,9 +191,12 @@ func (s *Server) checkBlocks(in *request, i int) error {
 	if len(m.Content) == 0 {
 		return Invalid("messages.%d: all messages must have non-empty content", i)
 	}
-	var open []string
+	var open, used []string
 	if i > 0 {
 		open = in.Messages[i-1].uses()
+	}
+	for _, before := range in.Messages[:i] {
+		used = append(used, before.uses()...)
 	}
 	for j, b := range m.Content {
 		at := fmt.Sprintf("messages.%d.content.%d", i, j)
@@ -206,6 +209,10 @@ func (s *Server) checkBlocks(in *request, i int) error {
 			if !toolName().MatchString(b.Name) || b.ID == "" || !isObject(b.Input) {
 				return Invalid("%s.tool_use: name, id or input is invalid", at)
 			}
+			if slices.Contains(used, b.ID) {
+				return Invalid("messages: `tool_use` ids must be unique")
+			}
+			used = append(used, b.ID)
 		case "tool_result":
 			if !slices.Contains(open, b.ToolUseID) {
 				return Invalid("%s: unexpected `tool_use_id` found in `tool_result` blocks: %s", at, b.ToolUseID)
