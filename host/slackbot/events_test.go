@@ -190,7 +190,7 @@ func TestAppsOfOneTeam(t *testing.T) {
 	}), func(o *slackbot.Options) {
 		w.overHTTP(o)
 		other := o.Workspaces[0]
-		other.Name, other.BotToken, other.SigningSecret = "other", secret(t, otherToken), secret(t, otherSigning)
+		other.Name, other.BotToken, other.SigningSecret = "other", fileSource(t, otherToken), fileSource(t, otherSigning)
 		o.Workspaces = append(o.Workspaces, other)
 	})
 	server := httptest.NewServer(b.Handler())
