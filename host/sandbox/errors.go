@@ -20,6 +20,23 @@ type GuestError struct {
 func (e *GuestError) Error() string { return fmt.Sprintf("plugin %s %s", e.Plugin, e.Reason) }
 func (e *GuestError) Unwrap() error { return e.Err }
 
+// unusable returns the error for a plugin whose code cannot be loaded, which is the guest's fault. It is nil if err is.
+func (p *Plugin) unusable(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &GuestError{p.spec.Name, "cannot be used: " + firstLine(err), err}
+}
+
+// named adds the name of the plugin to an error, unless that has it.
+func (p *Plugin) named(err error) error {
+	var guest *GuestError
+	if errors.As(err, &guest) {
+		return err
+	}
+	return fmt.Errorf("plugin %s: %w", p.spec.Name, err)
+}
+
 // StackError adds the place in a guest at which an error occurred. Its text is the text of Err, which is a *GuestError
 // or a *limit.Error.
 type StackError struct {

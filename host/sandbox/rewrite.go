@@ -110,7 +110,7 @@ func (p *Plugin) rewrite() (*rewritten, error) {
 	}
 	guest, err := rewritePlugin(original)
 	if err != nil {
-		return nil, fmt.Errorf("plugin %s: %w", p.spec.Name, err)
+		return nil, p.unusable(err)
 	}
 	if reason := guest.unrestorable(); reason != "" {
 		p.logger.Debug("each call gets a fresh instance", "reason", reason)
