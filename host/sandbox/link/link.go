@@ -158,8 +158,7 @@ func Compile(ctx context.Context, c *component.Component, o *Options) (_ *Progra
 // functions that it imports. It returns the size of the linear memories with which an instance starts, in bytes. An
 // error means that Compile would fail, or that a core instance lacks what is taken from it.
 func Check(c *component.Component) (memory int64, err error) {
-	var modules []*component.Module
-	collectModules(c, &modules)
+	modules := c.CoreModules()
 	b := &builder{program: &Program{component: c, exports: map[string]*lifted{}}, checks: true, Options: &Options{
 		Modules: make([]Module, len(modules)),
 		Import:  func(string, string) (HostFunc, error) { return nil, nil },
@@ -184,17 +183,6 @@ func Check(c *component.Component) (memory int64, err error) {
 		}
 	}
 	return memory, nil
-}
-
-func collectModules(c *component.Component, modules *[]*component.Module) {
-	for _, definition := range c.Definitions {
-		switch d := definition.(type) {
-		case *component.Module:
-			*modules = append(*modules, d)
-		case *component.Nested:
-			collectModules(d.Component, modules)
-		}
-	}
 }
 
 // Close frees the code of the modules that Compile made. wazero finds that of a host module by the module's address:
