@@ -26,7 +26,8 @@ func TestHostileSizes(t *testing.T) {
 		text := "name: " + name + `
 version: 1.0.0
 description: {en: Is too large., ja: 大きすぎます。}
-tools: [{name: run-` + name + `, description: {en: Runs., ja: 動く。}, inputSchema: {type: object, additionalProperties: false}}]
+tools:
+- {name: run-` + name + `, description: {en: Runs., ja: 動く。}, inputSchema: {type: object, additionalProperties: false}}
 `
 		if packed, err := wasmfile.Embed(wasm, map[string][]byte{abi.ManifestSection: []byte(text)}); err == nil {
 			wasm = packed
@@ -50,7 +51,8 @@ tools: [{name: run-` + name + `, description: {en: Runs., ja: 動く。}, inputS
 	w.approve("large.wasm", nil)
 	w.load()
 	w.expect("large.wasm", host.Active, "")
-	if _, err := w.call("run-large", `{}`); err != nil && strings.Contains(err.Error(), "internal error") {
-		t.Error(err)
+	// Its entry point returns no result, which only the compiler finds.
+	if got, err := w.call("run-large", `{}`); err != nil || !strings.Contains(got, "plugin large cannot be used: compile") {
+		t.Errorf("%s, %v", got, err)
 	}
 }

@@ -52,13 +52,15 @@ func TestHostileStartMemory(t *testing.T) {
 		want   string
 	}{
 		"a module within its limit": {guesttest.Bytes(guesttest.Assemble(8, nil)), 8 << 20, ""},
-		"a module of 4 GiB":         {guesttest.Bytes(guesttest.Invalid()["4 GiB of memory"]()), 1 << 30, "starts with 4096 MiB of linear memory, and limits.memory is 1024 MiB"},
+		"a module of 4 GiB": {guesttest.Bytes(guesttest.Invalid()["4 GiB of memory"]()), 1 << 30,
+			"starts with 4096 MiB of linear memory, and limits.memory is 1024 MiB"},
 		"a module beyond the default": {guesttest.Bytes(guesttest.Assemble(65, nil)), 0,
 			"starts with 65 MiB of linear memory, and limits.memory is 64 MiB"},
-		"three memories of one page":                     {wat(t, "nested.wasm"), 192 << 10, ""},
-		"three memories of one page, and a limit of two": {wat(t, "nested.wasm"), 128 << 10, "starts with 192 KiB of linear memory"},
-		"components that multiply each other":            {wat(t, "doubling.wasm"), 0, "component instances"},
-		"a module that gets at the fuel of another":      {wat(t, "theft.wasm"), 0, "reserved"},
+		"three memories of one page": {wat(t, "nested.wasm"), 192 << 10, ""},
+		"three memories of one page, and a limit of two": {wat(t, "nested.wasm"), 128 << 10,
+			"starts with 192 KiB of linear memory"},
+		"components that multiply each other":       {wat(t, "doubling.wasm"), 0, "component instances"},
+		"a module that gets at the fuel of another": {wat(t, "theft.wasm"), 0, "reserved"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -585,7 +585,8 @@ func TestHostileTexts(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if size := int64(len(args[0].(string))); size != test.want || counted != size || reserved < size || reserved > size+100 {
+			size := int64(len(args[0].(string)))
+			if size != test.want || counted != size || reserved < size || reserved > size+100 {
 				t.Errorf("a text of %d bytes, want %d: %d reserved, %d counted", size, test.want, reserved, counted)
 			}
 			refused := errors.New("no room")

@@ -537,7 +537,8 @@ func TestHostileRequests(t *testing.T) {
 	}
 	options := g.do(types + "[constructor]request-options")
 	odd = component.Some([]byte(long))
-	if err := g.trap(types+"[method]request-options.set-connect-timeout", options, odd); !strings.Contains(err.Error(), "other types") {
+	err := g.trap(types+"[method]request-options.set-connect-timeout", options, odd)
+	if !strings.Contains(err.Error(), "other types") {
 		t.Error(err)
 	}
 }

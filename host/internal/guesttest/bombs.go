@@ -340,10 +340,16 @@ func Invalid() map[string]func() []byte {
 	return assemble(map[string]func() *bomb{
 		"code of the wrong types":       func() *bomb { return &bomb{functions: one(1, nil, []byte{0x42, 0, 0x45, drop})} },
 		"a call of an unknown function": func() *bomb { return &bomb{functions: one(1, nil, op(0x10, 1000))} },
-		"an unknown local":              func() *bomb { return &bomb{functions: one(1, nil, slices.Concat(op(0x20, 7), []byte{drop}))} },
-		"a branch out of the function":  func() *bomb { return &bomb{functions: one(1, nil, op(0x0c, 9))} },
-		"a missing table":               func() *bomb { return &bomb{sections: map[byte][]byte{4: {0}, 9: {1, 0, 0x41, 0, end, 1, 0}}} },
-		"a missing memory":              func() *bomb { return &bomb{sections: map[byte][]byte{5: {0}, 7: {0}, 11: {1, 0, 0x41, 0, end, 0}}} },
+		"an unknown local": func() *bomb {
+			return &bomb{functions: one(1, nil, slices.Concat(op(0x20, 7), []byte{drop}))}
+		},
+		"a branch out of the function": func() *bomb { return &bomb{functions: one(1, nil, op(0x0c, 9))} },
+		"a missing table": func() *bomb {
+			return &bomb{sections: map[byte][]byte{4: {0}, 9: {1, 0, 0x41, 0, end, 1, 0}}}
+		},
+		"a missing memory": func() *bomb {
+			return &bomb{sections: map[byte][]byte{5: {0}, 7: {0}, 11: {1, 0, 0x41, 0, end, 0}}}
+		},
 		"a global of the wrong type":    section(6, []byte{1, i32, 0, 0x42, 0, end}),
 		"an export of nothing":          section(7, []byte{4}, bombExports, sized([]byte("g")), []byte{3, 9}),
 		"a start function with results": section(8, []byte{0}),
