@@ -16,6 +16,7 @@ import (
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/sandbox"
 )
 
 // candidate is a plugin to evaluate, with the current content of its file.
@@ -131,6 +132,9 @@ func (h *Host) changed(now Status) {
 // decideState determines a plugin's state, and starts or stops its service accordingly. Callers hold h.scanning.
 func (h *Host) decideState(ctx context.Context, p *plugin, content *pluginFile, err error) Status {
 	status := Status{Path: p.source.path}
+	if err == nil {
+		err = sandbox.CheckStart(content.module, h.limitsInForce(content.manifest))
+	}
 	if err != nil {
 		return h.broken(p, status, err)
 	}

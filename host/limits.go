@@ -15,11 +15,15 @@ func (h *Host) operatorLimits(plugin string) manifest.Limits {
 // ceilings returns the bounds for the limits of manifests.
 func (h *Host) ceilings() manifest.Limits { return h.options().Ceilings.Or(manifest.DefaultCeilings) }
 
-// limits returns the limits in force for a plugin: the operator's, else the manifest's within the ceilings.
+// limits is limitsInForce for a plugin that is brought into service.
 func (h *Host) limits(m *manifest.Manifest) manifest.Limits {
-	set, ceilings := h.operatorLimits(m.Name), h.ceilings()
-	h.reportCeilings(m, set, ceilings)
-	return set.Or(m.Limits.Within(ceilings))
+	h.reportCeilings(m, h.operatorLimits(m.Name), h.ceilings())
+	return h.limitsInForce(m)
+}
+
+// limitsInForce returns the limits of a plugin: the operator's, else the manifest's within the ceilings.
+func (h *Host) limitsInForce(m *manifest.Manifest) manifest.Limits {
+	return h.operatorLimits(m.Name).Or(m.Limits.Within(h.ceilings()))
 }
 
 // bounded returns m with its tools' limits bounded by the ceilings, and without limits that the operator has set.

@@ -4,6 +4,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/hako-run/hako/host/wasmfile"
+	"github.com/hako-run/hako/pdk/abi"
 )
 
 func TestPluginCheck(t *testing.T) {
@@ -21,6 +24,8 @@ func TestPluginCheck(t *testing.T) {
 			[]string{`a handler for the tool "probe_now"`}},
 		"over-broad": {probePlugin(t, asking(`{http: [{name: all, url: "https://*/", reason: R.}]}`)...),
 			exitOK, []string{"every host there is"}},
+		"too much memory": {tooLarge(t), exitFailed,
+			[]string{"error: it starts with 4096 MiB of linear memory, and limits.memory is 64 MiB"}},
 		"not Wasm": {[]byte("text"), exitFailed, []string{"error: ", "not a Wasm module"}},
 		"a bad manifest": {probePlugin(t, "inputSchema: {type: object", "inputSchema: {type: objekt"),
 			exitFailed, []string{"error: ", "inputSchema"}},
@@ -40,6 +45,22 @@ func TestPluginCheck(t *testing.T) {
 			}
 		})
 	}
+}
+
+// tooLarge returns a plugin that cannot start within its limits.
+func tooLarge(t *testing.T) []byte {
+	t.Helper()
+	manifest := `name: large
+version: 1.0.0
+description: {en: Is too large., ja: 大きすぎます。}
+tools: [{name: run, description: {en: Runs., ja: 動く。}, inputSchema: {type: object, additionalProperties: false}}]
+`
+	const module = "\x00asm\x01\x00\x00\x00" + "\x05\x05\x01\x00\x80\x80\x04" // (memory 65536)
+	wasm, err := wasmfile.Embed([]byte(module), map[string][]byte{abi.ManifestSection: []byte(manifest)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return wasm
 }
 
 func TestPluginCheckNothing(t *testing.T) {

@@ -244,3 +244,16 @@ type Options struct {
 	Callback   int
 	Async      bool
 }
+
+// CoreModules returns the core modules of the component and of those nested in it, in the order of their IDs.
+func (c *Component) CoreModules() (modules []*Module) {
+	for _, definition := range c.Definitions {
+		switch d := definition.(type) {
+		case *Module:
+			modules = append(modules, d)
+		case *Nested:
+			modules = append(modules, d.Component.CoreModules()...)
+		}
+	}
+	return modules
+}

@@ -173,8 +173,8 @@ type call struct {
 	blobs  [][]byte
 	output int64
 	// reserved counts the bytes charged to the budget for host memory of this call, unreserved those not charged yet
-	// (see reserve).
-	reserved, unreserved int64
+	// (see reserve); it is negative if more are charged than are in use. values counts those of reserveValues.
+	reserved, unreserved, values int64
 }
 
 func (p *Plugin) newCall(tool string, limits manifest.Limits) *call {

@@ -6,6 +6,7 @@ import (
 	"runtime"
 	"sync/atomic"
 
+	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/internal/jsonstring"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -28,6 +29,31 @@ func (c *call) reserve(n int64) error {
 	}
 	c.reserved, c.unreserved = c.reserved+c.unreserved, 0
 	return nil
+}
+
+// reserveValues is reserve for values that a component passes. They may take as much at once as the memory limit gives
+// the component: parts of a value may point at the same memory, and a list whose elements do would take gigabytes.
+func (c *call) reserveValues(n int64) error {
+	if n > c.limits.Memory-c.values {
+		return c.limitError(limit.Memory, limit.Bytes(c.limits.Memory),
+			"what it passes at once would take more than that in the host: pass less, or raise limits.memory")
+	}
+	if err := c.reserve(n); err != nil {
+		return err
+	}
+	c.values += n
+	return nil
+}
+
+// releaseValues ends the charge for values that the host has dropped.
+func (c *call) releaseValues(n int64) {
+	c.values -= n
+	if c.unreserved -= n; c.unreserved > -freeReservation {
+		return
+	}
+	more := min(-c.unreserved, c.reserved)
+	c.plugin.engine.budget.release(more)
+	c.reserved, c.unreserved = c.reserved-more, c.unreserved+more
 }
 
 // mustReserve is reserve for host functions: it traps the guest instead of returning an error.

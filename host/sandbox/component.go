@@ -93,7 +93,14 @@ func (i *instance) startComponent(ctx context.Context, code *code, data [][]rewr
 			return i.instantiate(ctx, code, id, data, config)
 		},
 		Charge:  func(steps int64) { i.call.Charge(steps) },
-		Reserve: func(bytes int64) error { return i.call.reserve(bytes) },
+		Reserve: func(bytes int64) error { return i.call.reserveValues(bytes) },
+		Release: func(bytes int64) { i.call.releaseValues(bytes) },
+		CheckResult: func(bytes int64) error {
+			if guest := (&Guest{i.call}); bytes > guest.Limits().Output {
+				return guest.OutputLimitError()
+			}
+			return nil
+		},
 	})
 	return i.linked.Start(ctx)
 }

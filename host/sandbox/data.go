@@ -54,7 +54,7 @@ func dataSegments(wasm []byte) ([][]rewrite.Segment, error) {
 		return nil, err
 	}
 	var all [][]rewrite.Segment
-	for _, module := range coreModules(decoded) {
+	for _, module := range decoded.CoreModules() {
 		segments, err := rewrite.Segments(module.Code)
 		if err != nil {
 			return nil, err

@@ -10,7 +10,6 @@ import (
 
 	"github.com/hako-run/hako/host/component"
 	"github.com/hako-run/hako/host/internal/rewrite"
-	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox/compile"
 	"github.com/hako-run/hako/host/sandbox/link"
@@ -61,8 +60,8 @@ func (p *Plugin) loadUncompiled(ctx context.Context, guest *rewritten) error {
 		return nil
 	}
 	if !guest.interpretable() {
-		return fmt.Errorf("plugin %s: %w, and it is too large for the interpreter, with %d operations of at most %d: "+
-			"hako plugin check says what to do", p.spec.Name, refusal, guest.operations(), maxInterpreted)
+		return p.unusable(fmt.Errorf("%w, and it is too large for the interpreter, with %d operations of at most %d: "+
+			"hako plugin check says what to do", refusal, guest.operations(), maxInterpreted))
 	}
 	weight := codeFactor * int64(guest.Size)
 	if stays {
@@ -286,9 +285,11 @@ func (p *Plugin) buildCode(
 	}
 	if err = code.load(ctx, guest, load); err == nil {
 		err = p.linkImports(ctx, code, guest.component)
+	} else if how == ByInterpreter {
+		err = p.unusable(err)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("plugin %s: %w", p.spec.Name, err), code.closeModules(ctx))
+		return nil, errors.Join(p.named(err), code.closeModules(ctx))
 	}
 	if !code.interpreted {
 		code.data.source = guest.Source
@@ -328,16 +329,15 @@ func interpret(ctx context.Context, runtime wazero.Runtime, module *rewrittenMod
 
 // linkImports links everything that the plugin may import. c is nil for a core module.
 func (p *Plugin) linkImports(ctx context.Context, code *code, c *component.Component) error {
-	if need, most := code.startMemory(nil), p.spec.Limits.Memory; need > most {
-		return fmt.Errorf("it needs %s of memory to start and its limit is %s: raise limits.memory",
-			limit.Bytes(need), limit.Bytes(most))
+	if err := checkStartMemory(code.startMemory(nil), p.spec.Limits.Memory); err != nil {
+		return p.unusable(err)
 	}
 	runtime := code.runtime
 	if err := linkMeter(ctx, runtime); err != nil {
 		return fmt.Errorf("link the meter: %w", err)
 	}
 	if c != nil {
-		return p.linkComponent(ctx, code, c)
+		return p.unusable(p.linkComponent(ctx, code, c))
 	}
 	if err := linkWASI(ctx, runtime); err != nil {
 		return fmt.Errorf("link WASI: %w", err)

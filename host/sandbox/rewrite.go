@@ -48,7 +48,7 @@ func (guest *rewritten) rewriteComponent(original []byte) error {
 	if err != nil {
 		return err
 	}
-	growth := rewrite.MaxElements / max(1, len(coreModules(decoded)))
+	growth := rewrite.MaxElements / max(1, len(decoded.CoreModules()))
 	guest.shell, err = component.RewriteModules(original, func(id int, source []byte) ([]byte, error) {
 		module, err := rewriteModule(source, strconv.Itoa(id), growth)
 		if err != nil {
@@ -68,19 +68,6 @@ func (guest *rewritten) rewriteComponent(original []byte) error {
 	digest.Sum(guest.Digest[:0])
 	guest.component, err = component.Decode(guest.shell)
 	return err
-}
-
-// coreModules returns the core modules of a component by their IDs.
-func coreModules(c *component.Component) (modules []*component.Module) {
-	for _, definition := range c.Definitions {
-		switch d := definition.(type) {
-		case *component.Module:
-			modules = append(modules, d)
-		case *component.Nested:
-			modules = append(modules, coreModules(d.Component)...)
-		}
-	}
-	return modules
 }
 
 // rewriteModule rewrites a core module, whose tables may grow by growth elements. A name that is not empty is its name
@@ -110,7 +97,7 @@ func (p *Plugin) rewrite() (*rewritten, error) {
 	}
 	guest, err := rewritePlugin(original)
 	if err != nil {
-		return nil, fmt.Errorf("plugin %s: %w", p.spec.Name, err)
+		return nil, p.unusable(err)
 	}
 	if reason := guest.unrestorable(); reason != "" {
 		p.logger.Debug("each call gets a fresh instance", "reason", reason)

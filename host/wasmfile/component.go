@@ -61,18 +61,9 @@ func componentExports(e component.Extern) []Export {
 
 // checkModules checks that hako can run each core module of a component.
 func checkModules(c *component.Component) error {
-	for _, d := range c.Definitions {
-		var err error
-		switch d := d.(type) {
-		case *component.Module:
-			if err = rewrite.Check(d.Code); err != nil {
-				err = fmt.Errorf("core module %d of the component cannot be used: %w", d.ID, err)
-			}
-		case *component.Nested:
-			err = checkModules(d.Component)
-		}
-		if err != nil {
-			return err
+	for _, m := range c.CoreModules() {
+		if err := rewrite.Check(m.Code); err != nil {
+			return fmt.Errorf("core module %d of the component cannot be used: %w", m.ID, err)
 		}
 	}
 	return nil

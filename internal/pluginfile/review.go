@@ -31,6 +31,9 @@ func Review(ctx context.Context, file, cache string, maxSize int64) ([]manifest.
 		return nil, err
 	}
 	findings := manifest.Check(module, m, nil)
+	if err := sandbox.CheckStart(module, m.Limits); err != nil {
+		findings = append([]manifest.Finding{{Severity: manifest.SeverityError, Message: err.Error()}}, findings...)
+	}
 	for _, finding := range findings {
 		if finding.Severity == manifest.SeverityError {
 			return findings, nil // what does not fit the host cannot be asked

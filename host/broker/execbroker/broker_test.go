@@ -556,3 +556,15 @@ func TestRun(t *testing.T) {
 		}
 	}
 }
+
+// TestHostileArguments: empty arguments count, as the others do.
+func TestHostileArguments(t *testing.T) {
+	t.Parallel()
+	call := &broker.Call{Plugin: "shell"}
+	t.Cleanup(func() { _ = call.Close() })
+	argv := append([]string{"echo"}, make([]string, 300_000)...)
+	_, _, exit := execbroker.Idle().Run(t.Context(), call, &abi.ExecRequest{Argv: argv})
+	if exit.Error == nil || !strings.Contains(exit.Error.Message, "longer than 262144 bytes") {
+		t.Errorf("%+v", exit.Error)
+	}
+}

@@ -95,7 +95,7 @@ func (b *Broker) Run(ctx context.Context, call *broker.Call, request *abi.ExecRe
 	exit *abi.ExecExit) {
 	size := len(request.Line) + len(request.Cwd)
 	for _, argument := range request.Argv {
-		size += len(argument)
+		size += len(argument) + 1 // an empty one takes memory too
 	}
 	call.Charge(broker.CommandSteps + int64(size)*broker.TextSteps)
 	failure := check(request)

@@ -33,8 +33,13 @@ type Frame struct {
 	Layouts *Layouts
 	// Charge charges steps for the conversion. It panics to end the call.
 	Charge func(steps int64)
-	// Reserve reserves host memory, before it is allocated.
+	// Reserve reserves host memory for values and the buffers in which they are composed, before it is allocated. Parts
+	// of a lifted value may all point at the same memory of the guest, so a value can take any multiple of that memory:
+	// Reserve is what bounds it.
 	Reserve func(bytes int64) error
+	// Count gets the bytes of strings and byte lists and the number of elements of other lists that are lifted, before
+	// they are allocated. A text form of the value has at least as many bytes.
+	Count func(n int64) error
 
 	lent     []uint32 // handles of the guest that are lent to the call
 	borrowed int      // handles lent to the guest that it has not dropped
@@ -197,4 +202,14 @@ func (f *Frame) reserve(bytes int64) error {
 		return nil
 	}
 	return f.Reserve(bytes)
+}
+
+// reserveLifted reserves bytes for n bytes of text, bytes of a list or elements, which are about to be lifted.
+func (f *Frame) reserveLifted(n, bytes int64) error {
+	if f.Count != nil {
+		if err := f.Count(n); err != nil {
+			return err
+		}
+	}
+	return f.reserve(bytes)
 }

@@ -556,6 +556,70 @@ func TestListsAreReservedBeforeTheyAreAllocated(t *testing.T) {
 	}
 }
 
+// TestHostileTexts: what is reserved and counted for a text is its size in UTF-8, which its encoding in the guest's
+// memory may fall short of, and is all that is allocated.
+func TestHostileTexts(t *testing.T) {
+	const units = 1 << 20
+	for name, test := range map[string]struct {
+		encoding component.Encoding
+		unit     []byte // fills the memory
+		length   uint64
+		want     int64
+	}{
+		"UTF-8":                     {component.UTF8, []byte("a"), units, units},
+		"UTF-16, one byte":          {component.UTF16, []byte{'a', 0}, units, units},
+		"UTF-16, three bytes":       {component.UTF16, []byte{0xb1, 0x7b}, units, 3 * units},
+		"UTF-16, surrogates":        {component.UTF16, []byte{0x3d, 0xd8, 0x42, 0xde}, units, 2 * units},
+		"Latin-1, one byte":         {component.Latin1OrUTF16, []byte("a"), units, units},
+		"Latin-1, two bytes":        {component.Latin1OrUTF16, []byte{0xe9}, units, 2 * units},
+		"UTF-16 in place of Latin1": {component.Latin1OrUTF16, []byte{0xb1, 0x7b}, units | utf16Tag, 3 * units},
+	} {
+		t.Run(name, func(t *testing.T) {
+			memory := newFakeMemory(2 * units)
+			copy(memory.data, bytes.Repeat(test.unit, 2*units/len(test.unit)))
+			frame := memory.frame(test.encoding)
+			reserved, counted := int64(0), int64(0)
+			frame.Reserve = func(n int64) error { reserved += n; return nil }
+			frame.Count = func(n int64) error { counted += n; return nil }
+			args, err := frame.LiftParams(function(nil, stringType), []uint64{0, test.length})
+			if err != nil {
+				t.Fatal(err)
+			}
+			size := int64(len(args[0].(string)))
+			if size != test.want || counted != size || reserved < size || reserved > size+100 {
+				t.Errorf("a text of %d bytes, want %d: %d reserved, %d counted", size, test.want, reserved, counted)
+			}
+			refused := errors.New("no room")
+			frame.Reserve = func(n int64) error {
+				if n > 1<<16 {
+					return refused
+				}
+				return nil
+			}
+			if n := testing.AllocsPerRun(1, func() {
+				if _, err := frame.LiftParams(function(nil, stringType), []uint64{0, test.length}); !errors.Is(err, refused) {
+					t.Error(err)
+				}
+			}); n > 20 {
+				t.Errorf("%v allocations without room", n)
+			}
+		})
+	}
+}
+
+// TestHostileEmptyTypes: no type has values without size, of which a list could have 2^32 in no memory.
+func TestHostileEmptyTypes(t *testing.T) {
+	for name, elem := range map[string]*component.Type{
+		"tuple": tupleOf(), "record": {Kind: component.KindRecord}, "flags": labels(component.KindFlags, 0),
+		"enum": labels(component.KindEnum, 0), "variant": variantOf(), "tuple of a tuple": tupleOf(tupleOf()),
+	} {
+		if _, err := newFakeMemory(64).frame(component.UTF8).LiftParams(function(nil, listOf(elem)),
+			[]uint64{0, math.MaxUint32}); err == nil {
+			t.Errorf("a list of 2^32-1 values of an empty %s is lifted", name)
+		}
+	}
+}
+
 // Long lists are charged in parts, so that a call ends soon after its deadline.
 func TestWorkIsCharged(t *testing.T) {
 	const n = 10_000

@@ -111,7 +111,7 @@ func (f *Frame) liftList(l *layout, offset, length uint32) (any, error) {
 func (f *Frame) loadElements(l *layout, length uint32, view []byte) (any, error) {
 	if l.elem.kind == component.KindU8 {
 		view = view[:length]
-		if err := f.copying(len(view)); err != nil {
+		if err := f.copyingLifted(len(view)); err != nil {
 			return nil, err
 		}
 		return append([]byte{}, view...), nil
@@ -126,7 +126,7 @@ func (f *Frame) liftElements(l *layout, length uint32, lift func(i uint32) (any,
 	if l.elem.kind == component.KindU8 {
 		return liftBytes(length, lift)
 	}
-	if err := f.reserve(int64(length) * (l.elem.goBytes + 16)); err != nil {
+	if err := f.reserveLifted(int64(length), int64(length)*(l.elem.goBytes+16)); err != nil {
 		return nil, err
 	}
 	values := make([]any, length)
@@ -159,6 +159,12 @@ func liftBytes(length uint32, lift func(i uint32) (any, error)) (any, error) {
 func (f *Frame) copying(n int) error {
 	f.charge(broker.CopySteps(uint64(n)))
 	return f.reserve(int64(n))
+}
+
+// copyingLifted is copying for a string or a byte list that is lifted.
+func (f *Frame) copyingLifted(n int) error {
+	f.charge(broker.CopySteps(uint64(n)))
+	return f.reserveLifted(int64(n), int64(n))
 }
 
 func (f *Frame) liftScalar(l *layout, bits uint64) (any, error) {

@@ -33,7 +33,7 @@ func (f *Frame) liftUTF8(offset, length uint32) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("a string: %w", err)
 	}
-	if err := f.copying(len(view)); err != nil {
+	if err := f.copyingLifted(len(view)); err != nil {
 		return nil, err
 	}
 	if !utf8.Valid(view) {
@@ -48,27 +48,39 @@ func (f *Frame) liftUTF16(offset, length uint32) (any, error) {
 		return nil, fmt.Errorf("a string: %w", err)
 	}
 	f.charge(int64(len(view)) * broker.TextSteps)
-	// A code unit has at most 3 bytes of UTF-8; a growing builder copies them once more.
-	if err := f.reserve(6 * int64(length)); err != nil {
+	size := 0
+	for i := 0; i < len(view); {
+		r, units := decodeUTF16(view[i:])
+		if r == utf8.RuneError && units == 0 {
+			return nil, fmt.Errorf("a string of %d code units at %#x has a lone surrogate", length, offset)
+		}
+		size += utf8.RuneLen(r)
+		i += 2 * units
+	}
+	if err := f.reserveLifted(int64(size), int64(size)); err != nil {
 		return nil, err
 	}
 	var text strings.Builder
-	text.Grow(int(length))
-	for i := 0; i < len(view); i += 2 {
-		r := rune(binary.LittleEndian.Uint16(view[i:]))
-		if utf16.IsSurrogate(r) {
-			low := rune(0)
-			if i+2 < len(view) {
-				low = rune(binary.LittleEndian.Uint16(view[i+2:]))
-			}
-			if r = utf16.DecodeRune(r, low); r == utf8.RuneError {
-				return nil, fmt.Errorf("a string of %d code units at %#x has a lone surrogate", length, offset)
-			}
-			i += 2
-		}
+	text.Grow(size)
+	for i := 0; i < len(view); {
+		r, units := decodeUTF16(view[i:])
 		text.WriteRune(r)
+		i += 2 * units
 	}
 	return text.String(), nil
+}
+
+// decodeUTF16 returns the first character of view and its code units: 0 for a lone surrogate.
+func decodeUTF16(view []byte) (r rune, units int) {
+	if r = rune(binary.LittleEndian.Uint16(view)); !utf16.IsSurrogate(r) {
+		return r, 1
+	}
+	if len(view) >= 4 {
+		if r = utf16.DecodeRune(r, rune(binary.LittleEndian.Uint16(view[2:]))); r != utf8.RuneError {
+			return r, 2
+		}
+	}
+	return utf8.RuneError, 0
 }
 
 func (f *Frame) liftLatin1(offset, length uint32) (any, error) {
@@ -77,11 +89,15 @@ func (f *Frame) liftLatin1(offset, length uint32) (any, error) {
 		return nil, fmt.Errorf("a string: %w", err)
 	}
 	f.charge(int64(len(view)) * broker.TextSteps)
-	if err := f.reserve(4 * int64(length)); err != nil {
+	size := len(view)
+	for _, b := range view {
+		size += int(b >> 7) // such a character has two bytes in UTF-8
+	}
+	if err := f.reserveLifted(int64(size), int64(size)); err != nil {
 		return nil, err
 	}
 	var text strings.Builder
-	text.Grow(int(length))
+	text.Grow(size)
 	for _, b := range view {
 		text.WriteRune(rune(b))
 	}

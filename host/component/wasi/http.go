@@ -65,15 +65,45 @@ func incomingFunctions() functions {
 
 // outgoingRequest is wasi:http/types.outgoing-request.
 type outgoingRequest struct {
-	headers                 *fields
-	method                  component.Case
-	path, scheme, authority component.Case // option
-	body                    *outgoingBody  // nil until the guest takes it
-	handled                 bool
+	headers                         *fields
+	method, path, scheme, authority component.Case // the last three are options
+	texts                           int64          // bytes of their texts, which count as headers
+	body                            *outgoingBody  // nil until the guest takes it
+	handled                         bool
 }
 
-// Drop implements broker.Dropper.
-func (r *outgoingRequest) Drop() { r.headers.Drop() }
+// Drop implements broker.Dropper. A component that imports functions with other types than WASI's may still hold r.
+func (r *outgoingRequest) Drop() {
+	r.headers.Drop()
+	r.headers.web.fields -= r.texts
+	*r = outgoingRequest{headers: r.headers, body: r.body, handled: r.handled}
+}
+
+// set sets a field of the request if the value is valid.
+func (r *outgoingRequest) set(field *component.Case, value component.Case, valid bool) component.Case {
+	if !valid {
+		return component.Failed(nil)
+	}
+	more := textBytes(value) - textBytes(*field)
+	r.headers.web.hold(more)
+	r.texts += more
+	*field = value
+	return component.OK(nil)
+}
+
+// textBytes returns the bytes of the text that a value is or holds. Other values than texts end the call: a component
+// may import a function with other types than WASI's.
+func textBytes(value any) int64 {
+	switch value := value.(type) {
+	case nil:
+		return 0
+	case string:
+		return int64(len(value))
+	case component.Case:
+		return textBytes(value.Value)
+	}
+	panic(errType)
+}
 
 // requestFunctions are those of outgoing-request and request-options.
 func requestFunctions() functions {
@@ -92,20 +122,20 @@ func requestFunctions() functions {
 		"[method]outgoing-request.headers": func1(func(_ caller, r *outgoingRequest) any { return r.headers.frozen() }),
 		"[method]outgoing-request.method":  func1(func(_ caller, r *outgoingRequest) any { return r.method }),
 		"[method]outgoing-request.set-method": func2(func(_ caller, r *outgoingRequest, method component.Case) any {
-			return set(&r.method, method, validMethod(method))
+			return r.set(&r.method, method, validMethod(method))
 		}),
 		"[method]outgoing-request.path-with-query": func1(func(_ caller, r *outgoingRequest) any { return r.path }),
 		"[method]outgoing-request.set-path-with-query": func2(func(_ caller, r *outgoingRequest,
 			path component.Case) any {
-			return set(&r.path, path, path.Number == 0 || validPath(text(path)))
+			return r.set(&r.path, path, path.Number == 0 || validPath(text(path)))
 		}),
 		"[method]outgoing-request.scheme": func1(func(_ caller, r *outgoingRequest) any { return r.scheme }),
 		"[method]outgoing-request.set-scheme": func2(func(_ caller, r *outgoingRequest, scheme component.Case) any {
-			return set(&r.scheme, scheme, scheme.Number == 0 || validScheme(scheme))
+			return r.set(&r.scheme, scheme, scheme.Number == 0 || validScheme(scheme))
 		}),
 		"[method]outgoing-request.authority": func1(func(_ caller, r *outgoingRequest) any { return r.authority }),
 		"[method]outgoing-request.set-authority": func2(func(_ caller, r *outgoingRequest, host component.Case) any {
-			return set(&r.authority, host, host.Number == 0 || validAuthority(text(host)))
+			return r.set(&r.authority, host, host.Number == 0 || validAuthority(text(host)))
 		}),
 
 		"[constructor]request-options":                      func0(func(caller) any { return new(requestOptions) }),
@@ -116,15 +146,6 @@ func requestFunctions() functions {
 		"[method]request-options.set-first-byte-timeout":    setTimeout(1),
 		"[method]request-options.set-between-bytes-timeout": setTimeout(2),
 	}
-}
-
-// set sets a field of a request if the value is valid.
-func set(field *component.Case, value component.Case, valid bool) component.Case {
-	if !valid {
-		return component.Failed(nil)
-	}
-	*field = value
-	return component.OK(nil)
 }
 
 // text returns the text that an option or variant holds.
@@ -189,6 +210,9 @@ func timeout(number int) broker.InterfaceFunc {
 
 func setTimeout(number int) broker.InterfaceFunc {
 	return func2(func(_ caller, o *requestOptions, d component.Case) any {
+		if d.Number != 0 {
+			arg[uint64]([]any{d.Value}, 0)
+		}
 		o.timeouts[number] = d
 		return component.OK(nil)
 	})

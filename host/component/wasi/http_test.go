@@ -497,6 +497,52 @@ func TestHostileHeaders(t *testing.T) {
 	}
 }
 
+// TestHostileRequests: the texts of requests count as headers, and what they hold beside texts ends the call.
+func TestHostileRequests(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 100<<10)
+	for setter, value := range map[string]component.Case{
+		"set-method":          {Number: 9, Value: long},
+		"set-path-with-query": component.Some("/" + long),
+		"set-scheme":          component.Some(component.Case{Number: 2, Value: long}),
+		"set-authority":       component.Some(long),
+	} {
+		t.Run(setter, func(t *testing.T) {
+			g, _ := httpGuest(t, nil, nil)
+			request := func() any {
+				return g.do(types+"[constructor]outgoing-request", g.do(types+"[constructor]fields"))
+			}
+			setter := types + "[method]outgoing-request." + setter
+			for range 50 { // a value that replaces another, and requests that are gone
+				r := request()
+				g.ok(setter, r, value)
+				g.ok(setter, r, value)
+				drop(r)
+			}
+			defer func() {
+				if err, ok := recover().(error); !ok || !strings.Contains(err.Error(), "headers of more than 1048576 bytes") {
+					t.Errorf("the flood ends with %v", err)
+				}
+			}()
+			for range 50 {
+				g.ok(setter, request(), value)
+			}
+		})
+	}
+	g, _ := httpGuest(t, nil, nil)
+	r := g.do(types+"[constructor]outgoing-request", g.do(types+"[constructor]fields"))
+	odd := component.Case{Value: []byte(long)} // GET with a payload
+	if err := g.trap(types+"[method]outgoing-request.set-method", r, odd); !strings.Contains(err.Error(), "other types") {
+		t.Error(err)
+	}
+	options := g.do(types + "[constructor]request-options")
+	odd = component.Some([]byte(long))
+	err := g.trap(types+"[method]request-options.set-connect-timeout", options, odd)
+	if !strings.Contains(err.Error(), "other types") {
+		t.Error(err)
+	}
+}
+
 // TestStalledRequest: a request that failed, because the guest waited for it in vain, is not sent later.
 func TestStalledRequest(t *testing.T) {
 	t.Parallel()

@@ -13,7 +13,7 @@ import (
 	"github.com/hako-run/hako/host/component"
 )
 
-// maxFields bounds the headers that a call holds at once, in bytes.
+// maxFields bounds the headers that a call holds at once, with the texts of its requests, in bytes.
 const maxFields = 1 << 20
 
 // fieldBytes is the approximate memory of a field besides its name and value.
@@ -60,11 +60,16 @@ func (f *fields) add(c caller, name string, value []byte) {
 
 // count counts bytes that f holds.
 func (f *fields) count(size int64) {
-	if f.web.fields+size > maxFields {
+	f.web.hold(size)
+	f.size += size
+}
+
+// hold counts bytes of headers.
+func (w *web) hold(size int64) {
+	if w.fields+size > maxFields {
 		panic(fmt.Errorf("it holds headers of more than %d bytes at once", maxFields))
 	}
-	f.web.fields += size
-	f.size += size
+	w.fields += size
 }
 
 // search charges for a search for a name.

@@ -206,6 +206,26 @@ type cas struct {
 	bucket bucket
 	key    string
 	value  []byte
+	held   *casBytes
+}
+
+// casBytes counts the bytes of the keys and values that the handles of a call hold.
+type casBytes int64
+
+// maxCAS bounds casBytes.
+const maxCAS = 4 * database.MaxBytes
+
+type casKey struct{ host *host }
+
+// Close implements io.Closer for broker.State.
+func (*casBytes) Close() error { return nil }
+
+func (s *cas) bytes() casBytes { return casBytes(len(s.key) + len(s.value)) }
+
+// Drop implements broker.Dropper. A component that imports functions with other types than WASI's may still hold s.
+func (s *cas) Drop() {
+	*s.held -= s.bytes()
+	s.key, s.value = "", nil
 }
 
 func (h *host) newCAS(c caller, b bucket, key string) any {
@@ -215,11 +235,22 @@ func (h *host) newCAS(c caller, b bucket, key string) any {
 
 func (h *host) readCAS(c caller, b bucket, key string) (*cas, *abi.Error) {
 	value, err := h.value(c, b, key)
-	return &cas{b, key, value}, err
+	if err != nil {
+		return nil, err
+	}
+	held := broker.State(c.Call, casKey{h}, func() *casBytes { return new(casBytes) })
+	s := &cas{b, key, value, held}
+	if *held+s.bytes() > maxCAS {
+		return nil, &abi.Error{Code: abi.CodeLimit, Message: fmt.Sprintf("the handles for compare-and-swap would hold "+
+			"more than %d bytes of keys and values: drop those that are no longer used", maxCAS)}
+	}
+	*held += s.bytes()
+	return s, nil
 }
 
 // swap returns a result with a cas-error: store-error, or cas-failed with the value that there is now.
 func (h *host) swap(c caller, s *cas, value []byte) any {
+	defer s.Drop() // it belongs to the host now
 	var rows [][]any
 	var err *abi.Error
 	if s.value == nil {

@@ -136,3 +136,26 @@ func TestHostileBatch(t *testing.T) {
 		t.Errorf("result %d with the error %q", result.Number, text)
 	}
 }
+
+// TestHostileCAS: the keys and values that handles hold are bounded together, until they are dropped or swapped.
+func TestHostileCAS(t *testing.T) {
+	t.Parallel()
+	g := databaseGuest(t)
+	b := g.ok(store+"open", "")
+	g.ok(store+"[method]bucket.set", b, "k", make([]byte, 1<<20))
+	open := func() any { return g.ok(atomics+"[static]cas.new", b, "k") }
+	var held []any
+	for range 15 { // with their keys they hold 15 bytes more than 15 MiB
+		held = append(held, open())
+	}
+	for _, key := range []string{"k", strings.Repeat("x", 1<<20)} {
+		failure := g.failed(atomics+"[static]cas.new", b, key).(component.Case)
+		if text, _ := failure.Value.(string); !strings.Contains(text, "more than 16777216 bytes") {
+			t.Errorf("%+v", failure)
+		}
+		drop(held[0])
+		drop(held[1])
+		g.ok(atomics+"swap", open(), make([]byte, 1<<20))
+		held = append(held[2:], open(), open())
+	}
+}

@@ -294,7 +294,16 @@ func Oversized() map[string]func() []byte {
 		"100,000 tables": func() *bomb {
 			return &bomb{sections: map[byte][]byte{4: slices.Concat(number(100_000), times(100_000, 0x70, 0, 1))}}
 		},
-		"two memories": func() *bomb { return &bomb{sections: map[byte][]byte{5: {2, 0, 1, 0, 1}}} },
+		"a table of 4,294,967,295 elements": section(4, []byte{1, 0x70, 0}, number(much)),
+		"100 tables of a million elements": section(4, []byte{100},
+			bytes.Repeat(slices.Concat([]byte{0x70, 0}, number(1<<20)), 100)),
+		"a table that starts above its maximum":  section(4, []byte{1, 0x70, 1, 2, 1}),
+		"a memory that starts above its maximum": section(5, []byte{1, 1, 2, 1}),
+		"a memory of 65,537 pages":               section(5, []byte{1, 0}, number(65_537)),
+		"a memory that grows to 65,537 pages":    section(5, []byte{1, 1, 1}, number(65_537)),
+		"an export twice":                        section(7, []byte{4}, bombExports, sized([]byte("memory")), []byte{0, 1}),
+		"an export with the name of the fuel":    section(7, []byte{4}, bombExports, sized([]byte("hako_fuel")), []byte{0, 1}),
+		"two memories":                           func() *bomb { return &bomb{sections: map[byte][]byte{5: {2, 0, 1, 0, 1}}} },
 		"an imported and a defined memory": func() *bomb {
 			return &bomb{sections: map[byte][]byte{2: {1, 1, 'a', 1, 'b', 2, 0, 1}, 5: {1, 0, 1}}}
 		},
@@ -323,6 +332,39 @@ func Oversized() map[string]func() []byte {
 		list["4,294,967,295 "+what+" in five bytes"] = section(id, number(much))
 	}
 	return assemble(list)
+}
+
+// Invalid returns guests that can be read and not be run: whether code is valid is found out when it is compiled, and
+// other faults when it is instantiated.
+func Invalid() map[string]func() []byte {
+	return assemble(map[string]func() *bomb{
+		"code of the wrong types":       func() *bomb { return &bomb{functions: one(1, nil, []byte{0x42, 0, 0x45, drop})} },
+		"a call of an unknown function": func() *bomb { return &bomb{functions: one(1, nil, op(0x10, 1000))} },
+		"an unknown local": func() *bomb {
+			return &bomb{functions: one(1, nil, slices.Concat(op(0x20, 7), []byte{drop}))}
+		},
+		"a branch out of the function": func() *bomb { return &bomb{functions: one(1, nil, op(0x0c, 9))} },
+		"a missing table": func() *bomb {
+			return &bomb{sections: map[byte][]byte{4: {0}, 9: {1, 0, 0x41, 0, end, 1, 0}}}
+		},
+		"a missing memory": func() *bomb {
+			return &bomb{sections: map[byte][]byte{5: {0}, 7: {0}, 11: {1, 0, 0x41, 0, end, 0}}}
+		},
+		"a global of the wrong type":    section(6, []byte{1, i32, 0, 0x42, 0, end}),
+		"an export of nothing":          section(7, []byte{4}, bombExports, sized([]byte("g")), []byte{3, 9}),
+		"a start function with results": section(8, []byte{0}),
+		"an unknown start function":     section(8, number(1000)),
+		"an unknown element":            section(9, []byte{1, 0, 0x41, 0, end, 1}, number(1000)),
+		"elements beyond the table":     section(9, []byte{1, 0, 0x41, 5, end, 1, 0}),
+		"data beyond the memory":        section(11, []byte{1, 0, 0x41}, signed(1<<16), []byte{end, 1, 0}),
+		"a start function that traps": func() *bomb {
+			return &bomb{functions: one(1, nil, []byte{0}), sections: map[byte][]byte{8: {2}}}
+		},
+		"a start function that never ends": func() *bomb {
+			return &bomb{functions: one(1, nil, []byte{3, empty, 0x0c, 0, end}), sections: map[byte][]byte{8: {2}}}
+		},
+		"4 GiB of memory": section(5, []byte{1, 0}, number(65_536)),
+	})
 }
 
 func assemble(list map[string]func() *bomb) map[string]func() []byte {

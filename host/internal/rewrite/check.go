@@ -36,6 +36,8 @@ type checker struct {
 	memories int
 	// values counts parameters and results of all types, locals those of all functions.
 	values, locals int
+	// elements are those with which its own tables start.
+	elements uint64
 	// blocks has, for each open block of a function, how many values a branch to it carries.
 	blocks []int
 }
@@ -86,16 +88,15 @@ func values(r *reader, what string) int { return len(r.Next(count(r, what, maxVa
 func (c *checker) checkImports() {
 	c.each(wasmbin.ImportSection, "imports", maxImports, 4, func(r *reader) {
 		r.Name()
-		r.Name()
+		checkName("imports", r.Name())
 		switch kind := r.Byte(); kind {
 		case kindFunction:
 			c.imported++
 			c.checkFunctionType(r)
 		case kindTable:
-			r.Byte()
-			limits(r)
+			checkTable(r)
 		case kindMemory:
-			limits(r)
+			checkMemory(r)
 			c.memories++
 		case kindGlobal:
 			r.Next(2)
@@ -105,11 +106,35 @@ func (c *checker) checkImports() {
 	})
 }
 
-// limits skips the sizes of a memory or table.
-func limits(r *reader) {
-	if l := r.Limits(); l.Flags&^wasmbin.LimitsMax != 0 {
+// checkName refuses names that a rewritten module may add.
+func checkName(verb, name string) {
+	if Reserved(name) {
+		wasmbin.Throw(fmt.Errorf("it %s %q, a name that is reserved: rename it", verb, name))
+	}
+}
+
+// limits reads the sizes of a memory or table.
+func limits(r *reader) wasmbin.Limits {
+	start := r.Pos
+	l := r.Limits()
+	if l.Flags&^wasmbin.LimitsMax != 0 {
 		wasmbin.Throw(&UnsupportedError{fmt.Sprintf("limits of kind %d", l.Flags)})
 	}
+	if l.Flags&wasmbin.LimitsMax != 0 && l.Min > l.Max {
+		r.FailAt(start, "a memory or table starts with the size %d and may have %d", l.Min, l.Max)
+	}
+	return l
+}
+
+// checkTable checks a table type and returns the number of elements with which the table starts.
+func checkTable(r *reader) uint64 {
+	r.Byte()
+	return limits(r).Min
+}
+
+func checkMemory(r *reader) {
+	l := limits(r)
+	checkLimit("pages in a memory", max(l.Min, l.Max), maxPages)
 }
 
 func (c *checker) checkFunctionType(r *reader) {
@@ -124,17 +149,16 @@ func (c *checker) checkFunctions() {
 	c.each(wasmbin.FunctionSection, "functions", maxFunctions, 1, c.checkFunctionType)
 }
 
-// checkTables leaves the sizes of tables to rewriter.boundTables.
 func (c *checker) checkTables() {
 	c.each(wasmbin.TableSection, "tables", maxTables, 3, func(r *reader) {
-		r.Byte()
-		limits(r)
+		c.elements += checkTable(r)
+		checkLimit("elements in its tables", c.elements, MaxElements)
 	})
 }
 
 func (c *checker) checkMemories() {
 	c.each(wasmbin.MemorySection, "memories", 1, 2, func(r *reader) {
-		limits(r)
+		checkMemory(r)
 		c.memories++
 	})
 	checkLimit("memories", c.memories, 1)
@@ -159,8 +183,14 @@ func skipConstant(r *reader) {
 }
 
 func (c *checker) checkExports() {
+	names := map[string]bool{}
 	c.each(wasmbin.ExportSection, "exports", maxExports, 3, func(r *reader) {
-		r.Name()
+		name := r.Name()
+		checkName("exports", name)
+		if names[name] {
+			r.Fail("it exports %q twice", name)
+		}
+		names[name] = true
 		r.Byte()
 		r.Uint32()
 	})

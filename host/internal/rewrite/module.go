@@ -24,7 +24,6 @@ package rewrite
 
 import (
 	"cmp"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -200,9 +199,7 @@ func (w *rewriter) addImport(typeIndex int) {
 	for range count {
 		section = wasmbin.AppendName(section, cmp.Or(imports.Name(), EmptyModule))
 		start := imports.Pos
-		if name := imports.Name(); Reserved(name) {
-			wasmbin.Throw(fmt.Errorf("it imports %q, a name that is reserved: rename it", name))
-		}
+		imports.Name()
 		switch imports.Byte() {
 		case kindFunction:
 			imports.Uint32()

@@ -1,10 +1,6 @@
 package rewrite
 
-import (
-	"fmt"
-
-	"github.com/hako-run/hako/host/internal/wasmbin"
-)
+import "github.com/hako-run/hako/host/internal/wasmbin"
 
 // MaxElements bounds the elements of all tables of a module. Each takes 8 bytes of host memory.
 const MaxElements = 1 << 20
@@ -13,6 +9,15 @@ const MaxElements = 1 << 20
 type table struct {
 	reference byte
 	limits    wasmbin.Limits
+}
+
+// Measure returns the size with which a module's own memory starts, in bytes, and the elements that its own tables may
+// have if they may grow by growth, as Module does in its Result.
+func Measure(module []byte, growth int) (memory int64, elements int, err error) {
+	defer wasmbin.Catch(&err)
+	w := &rewriter{sections: readSections(module), growth: uint64(growth)}
+	w.boundTables()
+	return startMemory(w.sections), w.result.Elements, nil
 }
 
 // boundTables bounds the growth of tables: they share growth, and what MaxElements leaves.
@@ -25,11 +30,9 @@ func (w *rewriter) boundTables() {
 	used := uint64(0)
 	for range count {
 		t := table{r.Byte(), r.Limits()}
-		checkElements(t.limits.Min)
 		used += t.limits.Min
 		list = append(list, t)
 	}
-	checkElements(used)
 	section := wasmbin.AppendUint(nil, count)
 	growth := min(w.growth, MaxElements-used)
 	w.result.Elements = int(used + growth)
@@ -42,10 +45,4 @@ func (w *rewriter) boundTables() {
 		section = wasmbin.AppendUint(wasmbin.AppendUint(section, t.limits.Min), most)
 	}
 	w.sections[wasmbin.TableSection] = append(section, r.Rest()...)
-}
-
-func checkElements(n uint64) {
-	if n > MaxElements {
-		wasmbin.Throw(fmt.Errorf("its tables have %d elements to start and may have %d", n, MaxElements))
-	}
 }

@@ -43,11 +43,15 @@ func (i *Instance) Call(ctx context.Context, name string, args []any) (result an
 			i.failed = err
 		}
 	}()
-	return i.call(ctx, l, args)
+	size := int64(0)
+	return i.call(ctx, l, args, func(n int64) error {
+		size += n
+		return i.host.CheckResult(size)
+	})
 }
 
-// call calls a lifted function.
-func (i *Instance) call(ctx context.Context, l *lifted, args []any) (any, error) {
+// call calls a lifted function. count counts what is lifted, if it is not nil.
+func (i *Instance) call(ctx context.Context, l *lifted, args []any, count func(int64) error) (any, error) {
 	owner := &i.components[l.owner]
 	if owner.entered {
 		return nil, errEntered
@@ -70,6 +74,7 @@ func (i *Instance) call(ctx context.Context, l *lifted, args []any) (any, error)
 	if err := i.invoke(ctx, l.core, stack); err != nil {
 		return nil, err
 	}
+	f.Count = count
 	result, err := f.LiftResult(l.typ, stack)
 	if err != nil {
 		return nil, fmt.Errorf("result: %w", err)
@@ -93,7 +98,7 @@ var (
 // newFrame returns a frame for one call of a function.
 func (i *Instance) newFrame(ctx context.Context, f *frame) (*canon.Frame, error) {
 	c := &canon.Frame{Encoding: f.encoding, Handles: i.components[f.owner].handles, Layouts: &i.program.layouts,
-		Charge: i.host.Charge, Reserve: i.host.Reserve}
+		Charge: i.host.Charge, Reserve: i.reserve}
 	if f.memory >= 0 {
 		var err error
 		if c.Memory, err = i.memory(f.memory); err != nil {
@@ -132,6 +137,7 @@ func (i *Instance) callLowered(ctx context.Context, f *frame, target *function, 
 		return fmt.Errorf("it calls %s, which hako does not have", target.name)
 	}
 	i.host.Charge(broker.CallSteps)
+	before := i.reserved
 	c, err := i.newFrame(ctx, f)
 	if err != nil {
 		return err
@@ -143,7 +149,7 @@ func (i *Instance) callLowered(ctx context.Context, f *frame, target *function, 
 	var result any
 	if target.host != nil {
 		result = target.host(ctx, args)
-	} else if result, err = i.call(ctx, target.lifted, args); err != nil {
+	} else if result, err = i.call(ctx, target.lifted, args, nil); err != nil {
 		return err
 	}
 	owner.pinned = true
@@ -152,6 +158,9 @@ func (i *Instance) callLowered(ctx context.Context, f *frame, target *function, 
 	if err != nil {
 		return fmt.Errorf("result of %s: %w", target.name, err)
 	}
+	// Arguments and result are garbage now: what a resource of the host keeps of them, its interface bounds.
+	i.host.Release(i.reserved - before)
+	i.reserved = before
 	return c.EndCall()
 }
 

@@ -20,14 +20,20 @@ type Host struct {
 	Instantiate func(ctx context.Context, id int) (api.Module, error)
 	// Charge charges steps to the call. It panics to end the call.
 	Charge func(steps int64)
-	// Reserve reserves host memory for the call.
+	// Reserve reserves host memory for values, Release releases some of it.
 	Reserve func(bytes int64) error
+	Release func(bytes int64)
+	// CheckResult gets a lower bound for the size of a result of Call, while that is lifted. An error ends the call.
+	CheckResult func(bytes int64) error
 }
 
 // Instance is an instance of a Program. It must not be used by two goroutines at once.
 type Instance struct {
 	program *Program
 	host    Host
+	// reserved counts the bytes that reserve has reserved and release has not released.
+	reserved int64
+	reserve  func(bytes int64) error
 	// modules are the core instances by their numbers, reexports those that the sandbox did not make.
 	modules    []api.Module
 	reexports  []api.Module
@@ -63,6 +69,13 @@ func (p *Program) NewInstance(host Host) *Instance {
 	i := &Instance{program: p, host: host, modules: []api.Module{p.host}, dropping: -1,
 		components: make([]componentInstance, len(p.components)), types: make([]*canon.ResourceType, len(p.resources)),
 		functions: make([]boundFunction, len(p.functions)), memories: make([]api.Memory, len(p.memories))}
+	i.reserve = func(bytes int64) error {
+		err := host.Reserve(bytes)
+		if err == nil {
+			i.reserved += bytes
+		}
+		return err
+	}
 	for n := range i.components {
 		resources := p.components[n]
 		i.components[n].handles = canon.NewHandles(func(r *component.Resource) *canon.ResourceType {

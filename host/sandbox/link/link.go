@@ -154,6 +154,37 @@ func Compile(ctx context.Context, c *component.Component, o *Options) (_ *Progra
 	return b.program, nil
 }
 
+// Check resolves a component as Compile does, without compiling anything, and takes for granted that the host has all
+// functions that it imports. It returns the size of the linear memories with which an instance starts, in bytes. An
+// error means that Compile would fail, or that a core instance lacks what is taken from it.
+func Check(c *component.Component) (memory int64, err error) {
+	modules := c.CoreModules()
+	b := &builder{program: &Program{component: c, exports: map[string]*lifted{}}, checks: true, Options: &Options{
+		Modules: make([]Module, len(modules)),
+		Import:  func(string, string) (HostFunc, error) { return nil, nil },
+	}}
+	memories := make([]int64, len(modules))
+	for _, m := range modules {
+		module := &b.Modules[m.ID]
+		if module.Exports, err = rewrite.Exports(m.Code); err != nil {
+			return 0, err
+		}
+		memories[m.ID], module.Elements, err = rewrite.Measure(m.Code, rewrite.MaxElements/len(modules))
+		if err != nil {
+			return 0, err
+		}
+	}
+	if err := b.evaluate(&scope{component: c}, b.hostItem); err != nil {
+		return 0, err
+	}
+	for _, s := range b.program.steps {
+		if s.id >= 0 {
+			memory += max(memories[s.id], 0)
+		}
+	}
+	return memory, nil
+}
+
 // Close frees the code of the modules that Compile made. wazero finds that of a host module by the module's address:
 // kept, it would become the code of another component's host module, once that is allocated at the same address.
 func (p *Program) Close(ctx context.Context) (err error) {
@@ -183,8 +214,10 @@ func (b *builder) export(prefix string, items exports) {
 // builder builds a Program.
 type builder struct {
 	*Options
-	ctx        context.Context
-	program    *Program
+	ctx     context.Context
+	program *Program
+	// checks is true for Check, which compiles nothing and has no hostModule.
+	checks     bool
 	hostModule wazero.HostModuleBuilder
 	hostItems  int
 	evaluated  int
@@ -202,7 +235,9 @@ type coreKey struct {
 func (b *builder) hostFunction(f api.GoModuleFunc, params, results []byte) coreItem {
 	name := strconv.Itoa(b.hostItems)
 	b.hostItems++
-	b.hostModule.NewFunctionBuilder().WithGoModuleFunction(f, params, results).Export(name)
+	if !b.checks {
+		b.hostModule.NewFunctionBuilder().WithGoModuleFunction(f, params, results).Export(name)
+	}
 	return coreItem{name: name, typ: rewrite.Export{Kind: byte(component.CoreFunc), Params: params, Results: results}}
 }
 
