@@ -35,7 +35,7 @@ BUILDER     ?= $(firstword $(foreach b,docker podman buildah,$(shell command -v 
 # see races where there are none.
 HAKO     = github.com/hako-run/hako
 WAZEVO   = github.com/tetratelabs/wazero/internal/engine/wazevo
-UNRACED  = $(foreach p,$(HAKO)/host/internal/rewrite $(HAKO)/host/internal/wasmbin $(WAZEVO)/ssa $(WAZEVO)/frontend $(WAZEVO)/backend/... \
+UNRACED  = $(foreach p,$(HAKO)/host/wasm/rewrite $(HAKO)/host/wasm/wasmbin $(WAZEVO)/ssa $(WAZEVO)/frontend $(WAZEVO)/backend/... \
 	github.com/ncruces/go-sqlite3-wasm/... go.yaml.in/yaml/v3,-gcflags=$(p)=-race=false)
 
 .PHONY: run build plugins examples test race hostile check clients dex tutorials code browser recordings conformance bench bench-growth bench-peers fuzz postgres image dist deploy chaos scaling soak clean

@@ -14,7 +14,7 @@ import (
 )
 
 // connecting names functions, types and variables that open connections, and the files that may use them because they
-// obey outbound.proxy, or because what they reach is of this machine. All others use host/broker/outbound.
+// obey outbound.proxy, or because what they reach is of this machine. All others use host/outbound.
 var connecting = map[string][]string{
 	"net/http.DefaultClient":        nil,
 	"net/http.DefaultTransport":     nil,
@@ -24,8 +24,8 @@ var connecting = map[string][]string{
 	"net/http.Post":                 nil,
 	"net/http.PostForm":             nil,
 	"net/http.Transport": {
-		"host/broker/outbound/proxy.go", "host/broker/httpbroker/broker.go",
-		"host/broker/execbroker/gateway/http.go", // whose connections the session opens
+		"host/outbound/proxy.go", "host/brokers/httpbroker/broker.go",
+		"host/brokers/execbroker/gateway/http.go", // whose connections the session opens
 	},
 	"net/http.Client": {
 		"internal/pluginfile/fetch.go", "internal/server/listen.go", "host/agent/client.go", "host/credential/token.go",
@@ -39,7 +39,7 @@ var connecting = map[string][]string{
 	"net.DialTCP": nil,
 	"net.DialUDP": nil,
 	"net.Dialer": {
-		"host/broker/outbound/dial.go", "host/broker/outbound/proxy.go",
+		"host/outbound/dial.go", "host/outbound/proxy.go",
 		"host/trace/grpc.go", // sockets in the file system
 	},
 	"net.DialTimeout": {"cmd/hako/console.go"}, // a hako on this machine
@@ -47,7 +47,7 @@ var connecting = map[string][]string{
 	"crypto/tls.Dial": nil, "crypto/tls.DialWithDialer": nil, "crypto/tls.Dialer": nil,
 	"golang.org/x/net/http/httpproxy.FromEnvironment": nil,
 	"golang.org/x/net/proxy.FromEnvironment":          nil,
-	"golang.org/x/net/proxy.FromURL":                  {"host/broker/outbound/proxy.go"},
+	"golang.org/x/net/proxy.FromURL":                  {"host/outbound/proxy.go"},
 
 	"github.com/gorilla/websocket.DefaultDialer":                                nil,
 	"github.com/gorilla/websocket.Dialer":                                       {"host/slackbot/socket.go"},
@@ -69,8 +69,8 @@ var connecting = map[string][]string{
 	"github.com/sigstore/sigstore-go/pkg/tuf.New":                               nil,
 	"google.golang.org/grpc.NewClient":                                          nil,
 	"google.golang.org/grpc.Dial":                                               nil,
-	"github.com/hako-run/hako/host/broker/outbound.Dialer": {"host/broker/httpbroker/broker.go",
-		"host/broker/execbroker/gateway/gateway.go"},
+	"github.com/hako-run/hako/host/broker/outbound.Dialer": {"host/brokers/httpbroker/broker.go",
+		"host/brokers/execbroker/gateway/gateway.go"},
 }
 
 // TestConnectionsObeyTheProxy finds every use of what connects, so that a new one cannot bypass outbound.proxy or obey

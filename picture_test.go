@@ -12,8 +12,8 @@ import (
 var pictured = []string{
 	"cmd/hako", "internal/server", "host/mcpserver", "host/slackbot", "host/console", "host/chat", "host/agent", "host",
 	"host/pipeline", "host/approval", "host/policy", "host/quota", "host/secretscan", "host/audit", "host/catalog",
-	"host/mcpclient", "host/extism", "host/sandbox", "host/broker", "host/broker/file", "host/broker/httpbroker",
-	"host/broker/sqlbroker", "host/broker/execbroker", "host/grant", "host/manifest", "host/credential", "host/llm",
+	"host/mcpclient", "host/extism", "host/sandbox", "host/broker", "host/brokers/file", "host/brokers/httpbroker",
+	"host/brokers/sqlbroker", "host/brokers/execbroker", "host/grant", "host/manifest", "host/credential", "host/llm",
 	"host/store",
 }
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/host/broker/execbroker/confine"
+	"github.com/hako-run/hako/host/brokers/execbroker/confine"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/wasmfile"
@@ -122,7 +122,7 @@ func TestComponentPermissions(t *testing.T) {
 	if s := confine.Check(); !s.Confines() {
 		testprogram.Missing(t, "this machine cannot confine commands: "+s.Missing())
 	}
-	wasm, err := os.ReadFile(filepath.Join(guesttest.Root(), "host/component/testdata/permissions.wasm"))
+	wasm, err := os.ReadFile(filepath.Join(guesttest.Root(), "host/wasm/component/testdata/permissions.wasm"))
 	if err != nil {
 		t.Fatal(err)
 	}

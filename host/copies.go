@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hako-run/hako/internal/plugincopies"
+	"github.com/hako-run/hako/host/plugincopies"
 )
 
 // copies keeps a copy of every plugin in service, by the digest of its bytes: the file in the folder may be replaced at

@@ -11,10 +11,10 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/hako-run/hako/host/broker/httpbroker"
+	"github.com/hako-run/hako/host/brokers/httpbroker"
 	"github.com/hako-run/hako/host/extism"
-	"github.com/hako-run/hako/host/internal/mcpjson"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/mcpjson"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/internal/wholefile"
 )

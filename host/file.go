@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/hako-run/hako/host/broker/httpbroker"
+	"github.com/hako-run/hako/host/brokers/httpbroker"
 	"github.com/hako-run/hako/host/component/tool"
 	"github.com/hako-run/hako/host/extism"
 	"github.com/hako-run/hako/host/manifest"

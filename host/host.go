@@ -17,22 +17,22 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hako-run/hako/host/broker/execbroker"
-	"github.com/hako-run/hako/host/broker/execbroker/gateway"
-	"github.com/hako-run/hako/host/broker/execbroker/judge"
-	"github.com/hako-run/hako/host/broker/httpbroker"
-	"github.com/hako-run/hako/host/broker/sqlbroker"
+	"github.com/hako-run/hako/host/brokers/execbroker"
+	"github.com/hako-run/hako/host/brokers/execbroker/gateway"
+	"github.com/hako-run/hako/host/brokers/httpbroker"
+	"github.com/hako-run/hako/host/brokers/sqlbroker"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/host/judge"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/host/plugincopies"
 	"github.com/hako-run/hako/host/results"
 	"github.com/hako-run/hako/host/sandbox"
 	statestore "github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/host/toolset"
 	"github.com/hako-run/hako/host/trace"
 	"github.com/hako-run/hako/host/wasmfile"
-	"github.com/hako-run/hako/internal/plugincopies"
 )
 
 // Options configures a Host. A nil *Options means all defaults: no plugins at all.

@@ -15,7 +15,7 @@ import (
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/background"
 	"github.com/hako-run/hako/host/backup"
-	"github.com/hako-run/hako/host/broker/file"
+	"github.com/hako-run/hako/host/brokers/file"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/mcpclient"
@@ -24,8 +24,8 @@ import (
 	"github.com/hako-run/hako/host/quota"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/host/secret"
+	hostdatabase "github.com/hako-run/hako/host/store/database"
 	"github.com/hako-run/hako/host/store/drivers"
-	hostdatabase "github.com/hako-run/hako/internal/database"
 	"github.com/hako-run/hako/internal/leaktest"
 	"github.com/hako-run/hako/internal/testwait"
 )

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/host/broker/httpbroker"
+	"github.com/hako-run/hako/host/brokers/httpbroker"
 	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 )

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hako-run/hako/host/broker/httpbroker"
+	"github.com/hako-run/hako/host/brokers/httpbroker"
 	"github.com/hako-run/hako/internal/wholefile"
 )
 

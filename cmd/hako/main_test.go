@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/host/broker/execbroker/confine"
+	"github.com/hako-run/hako/host/brokers/execbroker/confine"
 	"github.com/hako-run/hako/host/mcpserver"
 	"github.com/hako-run/hako/host/mcpserver/conformance"
 	"github.com/hako-run/hako/host/wasmfile"

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/host/broker/execbroker/confine"
+	"github.com/hako-run/hako/host/brokers/execbroker/confine"
 	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/gobuild"
 	"github.com/hako-run/hako/internal/testprogram"

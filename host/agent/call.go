@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/catalog"
-	"github.com/hako-run/hako/host/internal/callclock"
 	"github.com/hako-run/hako/host/llm"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/internal/callclock"
 	"github.com/hako-run/hako/internal/retry"
 	"github.com/hako-run/hako/pdk/abi"
 )

@@ -17,9 +17,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hako-run/hako/host/broker/outbound"
-	"github.com/hako-run/hako/host/internal/eventstream"
+	"github.com/hako-run/hako/host/outbound"
 	"github.com/hako-run/hako/host/secret"
+	"github.com/hako-run/hako/internal/eventstream"
 	"github.com/hako-run/hako/internal/retry"
 )
 

@@ -13,9 +13,9 @@ import (
 	"github.com/riverqueue/river/rivermigrate"
 	"github.com/riverqueue/river/rivertype"
 
-	"github.com/hako-run/hako/host/internal/demote"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/host/store/postgres"
+	"github.com/hako-run/hako/internal/demote"
 )
 
 const (

@@ -23,9 +23,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hako-run/hako/host/broker/sqlbroker"
+	"github.com/hako-run/hako/host/brokers/sqlbroker"
 	"github.com/hako-run/hako/host/store"
-	"github.com/hako-run/hako/internal/database"
+	"github.com/hako-run/hako/host/store/database"
 )
 
 // listName is the name of the list of files.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host/backup"
-	"github.com/hako-run/hako/internal/database"
+	"github.com/hako-run/hako/host/store/database"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hako-run/hako/host/internal/identity"
+	"github.com/hako-run/hako/host/identity"
 )
 
 // Token is a bearer token without its text, of which there is only the hash.

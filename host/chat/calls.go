@@ -11,10 +11,10 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hako-run/hako/host/internal/callclock"
-	"github.com/hako-run/hako/host/internal/identity"
+	"github.com/hako-run/hako/host/identity"
 	"github.com/hako-run/hako/host/llm"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/internal/callclock"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

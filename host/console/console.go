@@ -24,11 +24,11 @@ import (
 	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/credential"
 	"github.com/hako-run/hako/host/grant"
-	"github.com/hako-run/hako/host/internal/attempts"
 	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/host/slackbot"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/host/toolset"
+	"github.com/hako-run/hako/internal/attempts"
 )
 
 // Path is the console's path at the server.

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hako-run/hako/host/internal/identity"
+	"github.com/hako-run/hako/host/identity"
 	"github.com/hako-run/hako/host/internal/issuer"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/secret"

@@ -7,8 +7,8 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/hako-run/hako/host/internal/peer"
 	"github.com/hako-run/hako/internal/address"
+	"github.com/hako-run/hako/internal/peer"
 )
 
 // Site is the address of the console.

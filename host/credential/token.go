@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hako-run/hako/host/broker/outbound"
+	"github.com/hako-run/hako/host/outbound"
 	"github.com/hako-run/hako/internal/cause"
 	"github.com/hako-run/hako/internal/strictjson"
 	"github.com/hako-run/hako/internal/visible"

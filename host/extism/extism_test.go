@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/host/broker/file"
+	"github.com/hako-run/hako/host/brokers/file"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/extism"
 	"github.com/hako-run/hako/host/grant"

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/host/broker/httpbroker"
+	"github.com/hako-run/hako/host/brokers/httpbroker"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/extism"
 	"github.com/hako-run/hako/host/internal/guesttest"

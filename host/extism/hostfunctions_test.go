@@ -8,9 +8,9 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/broker/execbroker"
-	"github.com/hako-run/hako/host/broker/httpbroker"
-	"github.com/hako-run/hako/host/broker/sqlbroker"
+	"github.com/hako-run/hako/host/brokers/execbroker"
+	"github.com/hako-run/hako/host/brokers/httpbroker"
+	"github.com/hako-run/hako/host/brokers/sqlbroker"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"

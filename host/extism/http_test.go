@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/host/broker/httpbroker"
+	"github.com/hako-run/hako/host/brokers/httpbroker"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/pdk/abi"
 )

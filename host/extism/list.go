@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/hako-run/hako/host/catalog"
-	"github.com/hako-run/hako/host/internal/mcpjson"
+	"github.com/hako-run/hako/host/mcpjson"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/internal/strictjson"
 	"github.com/hako-run/hako/pdk/abi"

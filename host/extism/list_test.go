@@ -8,8 +8,8 @@ import (
 
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/extism"
-	"github.com/hako-run/hako/host/internal/mcpjson"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/mcpjson"
 )
 
 var granting = &manifest.Manifest{Name: "guest", Version: "1.0.0"}

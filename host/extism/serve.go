@@ -8,7 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/hako-run/hako/host/internal/mcpjson"
+	"github.com/hako-run/hako/host/mcpjson"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/pdk/abi"
 )

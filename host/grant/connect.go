@@ -6,7 +6,7 @@ import (
 	"net"
 	"strings"
 
-	"github.com/hako-run/hako/host/broker/outbound"
+	"github.com/hako-run/hako/host/outbound"
 	"github.com/hako-run/hako/internal/address"
 )
 

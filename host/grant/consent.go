@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hako-run/hako/host/internal/glob"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/wasmfile"
+	"github.com/hako-run/hako/internal/glob"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hako-run/hako/host/internal/glob"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/glob"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 

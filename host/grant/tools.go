@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hako-run/hako/host/internal/toolpattern"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/toolpattern"
 )
 
 // anyTool is the pattern for all tools.

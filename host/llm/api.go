@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"net/http"
 
-	"github.com/hako-run/hako/host/internal/eventstream"
+	"github.com/hako-run/hako/internal/eventstream"
 )
 
 // api is a method of a provider's REST API that answers with an event stream.

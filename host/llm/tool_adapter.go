@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/hako-run/hako/host/internal/identity"
+	"github.com/hako-run/hako/host/identity"
 	"github.com/hako-run/hako/internal/clip"
 )
 

@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hako-run/hako/host/broker/outbound"
+	"github.com/hako-run/hako/host/outbound"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/hako-run/hako/host/component"
+	"github.com/hako-run/hako/host/wasm/component"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hako-run/hako/host/internal/glob"
 	"github.com/hako-run/hako/internal/clip"
+	"github.com/hako-run/hako/internal/glob"
 	"github.com/hako-run/hako/internal/lazyregexp"
 	"github.com/hako-run/hako/internal/strictyaml"
 )

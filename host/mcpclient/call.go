@@ -12,8 +12,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hako-run/hako/host/catalog"
-	"github.com/hako-run/hako/host/internal/callclock"
 	"github.com/hako-run/hako/host/limit"
+	"github.com/hako-run/hako/internal/callclock"
 	"github.com/hako-run/hako/internal/cause"
 	"github.com/hako-run/hako/pdk/abi"
 )

@@ -16,7 +16,7 @@ import (
 
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/elicitation"
-	"github.com/hako-run/hako/host/internal/callclock"
+	"github.com/hako-run/hako/internal/callclock"
 	"github.com/hako-run/hako/internal/lang"
 	"github.com/hako-run/hako/pdk/abi"
 )

@@ -23,7 +23,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/broker/outbound"
+	"github.com/hako-run/hako/host/outbound"
 )
 
 // Credentials applies the operator's credentials, like *credential.Broker. Credential returns what requests carry.

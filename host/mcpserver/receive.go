@@ -10,9 +10,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hako-run/hako/host/internal/demote"
 	"github.com/hako-run/hako/host/mcpserver/limits"
 	"github.com/hako-run/hako/host/mcpserver/transport"
+	"github.com/hako-run/hako/internal/demote"
 )
 
 // receive is the middleware that every request passes once the SDK has decoded it.

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"reflect"
 
-	"github.com/hako-run/hako/host/internal/peer"
 	"github.com/hako-run/hako/host/mcpserver/auth"
+	"github.com/hako-run/hako/internal/peer"
 )
 
 // live has the options that can change while a Server serves, and the values derived from them.

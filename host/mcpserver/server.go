@@ -24,9 +24,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hako-run/hako/host/catalog"
-	"github.com/hako-run/hako/host/internal/attempts"
 	"github.com/hako-run/hako/host/mcpserver/limits"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/internal/attempts"
 )
 
 // Pipeline makes calls. *pipeline.Pipeline and *host.Host implement it; errors are those of pipeline.Pipeline.Call.

@@ -19,7 +19,7 @@ import (
 
 	"github.com/hako-run/hako/host/bearer"
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/broker/httpbroker"
+	"github.com/hako-run/hako/host/brokers/httpbroker"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"

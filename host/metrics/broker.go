@@ -7,10 +7,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/host/broker/execbroker"
-	"github.com/hako-run/hako/host/broker/execbroker/gateway"
-	"github.com/hako-run/hako/host/broker/httpbroker"
-	"github.com/hako-run/hako/host/broker/sqlbroker"
+	"github.com/hako-run/hako/host/brokers/execbroker"
+	"github.com/hako-run/hako/host/brokers/execbroker/gateway"
+	"github.com/hako-run/hako/host/brokers/httpbroker"
+	"github.com/hako-run/hako/host/brokers/sqlbroker"
 )
 
 // brokerCounters counts the use of permissions by plugins.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/internal/identity"
+	"github.com/hako-run/hako/host/identity"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/trace"
 	"github.com/hako-run/hako/pdk/abi"

@@ -9,8 +9,8 @@ import (
 
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/catalog"
-	"github.com/hako-run/hako/host/internal/typescript"
 	"github.com/hako-run/hako/internal/toolschema"
+	"github.com/hako-run/hako/internal/typescript"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/host/catalog"
-	"github.com/hako-run/hako/host/internal/typescript"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/typescript"
 )
 
 // maxDeclarations bounds the declarations in a tool's description, in bytes.

@@ -10,10 +10,10 @@ import (
 
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/elicitation"
-	"github.com/hako-run/hako/host/internal/callclock"
-	"github.com/hako-run/hako/host/internal/identity"
+	"github.com/hako-run/hako/host/identity"
 	"github.com/hako-run/hako/host/secretscan"
 	"github.com/hako-run/hako/host/trace"
+	"github.com/hako-run/hako/internal/callclock"
 )
 
 // Elicitation: questions that a backend asks during a call. They are validated, asked of the caller and nobody else,

@@ -9,9 +9,9 @@ import (
 	"sync"
 
 	"github.com/hako-run/hako/host/catalog"
-	"github.com/hako-run/hako/host/internal/typescript"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/toolset"
+	"github.com/hako-run/hako/internal/typescript"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

@@ -11,11 +11,11 @@ import (
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/catalog"
-	"github.com/hako-run/hako/host/internal/callclock"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/quota"
 	"github.com/hako-run/hako/host/trace"
+	"github.com/hako-run/hako/internal/callclock"
 )
 
 // Approvals asks people to approve calls. *approval.Queue implements it.

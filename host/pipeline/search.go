@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"github.com/hako-run/hako/host/catalog"
-	"github.com/hako-run/hako/host/internal/toolsearch"
 	"github.com/hako-run/hako/internal/strictyaml"
+	"github.com/hako-run/hako/internal/toolsearch"
 )
 
 // search has indexes of the tools of views, the catalog's and those of toolsets, each built at the first search. The

@@ -11,9 +11,9 @@ import (
 	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/catalog"
-	"github.com/hako-run/hako/host/internal/callclock"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
+	"github.com/hako-run/hako/internal/callclock"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

@@ -5,7 +5,7 @@ import (
 	"encoding/hex"
 	"slices"
 
-	"github.com/hako-run/hako/host/broker/execbroker/judge"
+	"github.com/hako-run/hako/host/judge"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/quota"
 	"github.com/hako-run/hako/host/secretscan"

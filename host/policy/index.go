@@ -3,7 +3,7 @@ package policy
 import (
 	"slices"
 
-	"github.com/hako-run/hako/host/internal/toolpattern"
+	"github.com/hako-run/hako/host/toolpattern"
 )
 
 // matches reports whether the pattern text matches against.

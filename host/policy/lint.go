@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hako-run/hako/host/broker/execbroker/judge"
+	"github.com/hako-run/hako/host/judge"
 	"github.com/hako-run/hako/internal/strictyaml"
 	"github.com/hako-run/hako/pdk/locale"
 )

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/host/broker/execbroker/judge"
+	"github.com/hako-run/hako/host/judge"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/quota"

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hako-run/hako/host/internal/toolpattern"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/toolpattern"
 )
 
 // Rule decides about some calls. It matches a call if all of its non-empty fields do.

@@ -13,7 +13,7 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
-	"github.com/hako-run/hako/host/broker/outbound"
+	"github.com/hako-run/hako/host/outbound"
 	"github.com/hako-run/hako/internal/cause"
 	"github.com/hako-run/hako/internal/clip"
 	"github.com/hako-run/hako/internal/lazyregexp"

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/host/plugincopies"
 	"github.com/hako-run/hako/host/registry"
-	"github.com/hako-run/hako/internal/plugincopies"
 	"github.com/hako-run/hako/internal/registrytest"
 )
 

@@ -16,8 +16,8 @@ import (
 	"oras.land/oras-go/v2/registry/remote"
 	"oras.land/oras-go/v2/registry/remote/errcode"
 
-	"github.com/hako-run/hako/host/component"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/wasm/component"
 )
 
 // Names of annotations, for Artifact.Annotations.

@@ -14,7 +14,7 @@ import (
 
 	"oras.land/oras-go/v2/registry"
 
-	"github.com/hako-run/hako/host/broker/outbound"
+	"github.com/hako-run/hako/host/outbound"
 	"github.com/hako-run/hako/internal/address"
 )
 

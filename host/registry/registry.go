@@ -27,8 +27,8 @@ import (
 	"oras.land/oras-go/v2/registry/remote/auth"
 	"oras.land/oras-go/v2/registry/remote/retry"
 
-	"github.com/hako-run/hako/host/broker/outbound"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/outbound"
 	"github.com/hako-run/hako/internal/address"
 )
 

@@ -13,8 +13,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/hako-run/hako/host/internal/sealed"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/sealed"
 )
 
 // migrations create the tables. id and owner are digests. head and body are sealed under the ID, which only the caller

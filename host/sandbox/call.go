@@ -11,10 +11,10 @@ import (
 
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/catalog"
-	"github.com/hako-run/hako/host/internal/callclock"
 	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/trace"
+	"github.com/hako-run/hako/internal/callclock"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

@@ -10,7 +10,7 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"github.com/hako-run/hako/host/manifest"
-	"github.com/hako-run/hako/host/sandbox/link"
+	"github.com/hako-run/hako/host/wasm/link"
 )
 
 // code is a plugin compiled or interpreted in its own runtime, with the imports linked and the pool of its instances.

@@ -10,9 +10,9 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/component"
-	"github.com/hako-run/hako/host/internal/rewrite"
-	"github.com/hako-run/hako/host/sandbox/link"
+	"github.com/hako-run/hako/host/wasm/component"
+	"github.com/hako-run/hako/host/wasm/link"
+	"github.com/hako-run/hako/host/wasm/rewrite"
 )
 
 // linkComponent links the interfaces that a component imports.

@@ -15,9 +15,9 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/broker/execbroker"
-	"github.com/hako-run/hako/host/broker/httpbroker"
-	"github.com/hako-run/hako/host/broker/sqlbroker"
+	"github.com/hako-run/hako/host/brokers/execbroker"
+	"github.com/hako-run/hako/host/brokers/httpbroker"
+	"github.com/hako-run/hako/host/brokers/sqlbroker"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/component/wasi"
 	"github.com/hako-run/hako/host/grant"
@@ -56,7 +56,7 @@ func (exporting) Serve(ctx context.Context, guest *sandbox.Guest, request *abi.R
 // fixture returns a component of the package component's tests.
 func fixture(t testing.TB, name string) func() ([]byte, error) {
 	t.Helper()
-	wasm, err := os.ReadFile(filepath.Join(guesttest.Root(), "host/component/testdata", name))
+	wasm, err := os.ReadFile(filepath.Join(guesttest.Root(), "host/wasm/component/testdata", name))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"sync"
 
-	"github.com/hako-run/hako/host/component"
-	"github.com/hako-run/hako/host/internal/rewrite"
+	"github.com/hako-run/hako/host/wasm/component"
+	"github.com/hako-run/hako/host/wasm/rewrite"
 )
 
 // startData holds the data segments that compiled code is loaded without (rewrite.Stub). They are read from the plugin

@@ -20,7 +20,7 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/broker/file"
+	"github.com/hako-run/hako/host/brokers/file"
 	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/manifest"
 )

@@ -3,7 +3,7 @@ package sandbox
 import (
 	"strings"
 
-	"github.com/hako-run/hako/host/internal/stack"
+	"github.com/hako-run/hako/host/wasm/stack"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/host/broker/file"
+	"github.com/hako-run/hako/host/brokers/file"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/limit"

@@ -7,7 +7,7 @@ import (
 	"iter"
 
 	"github.com/hako-run/hako/host/limit"
-	"github.com/hako-run/hako/host/sandbox/link"
+	"github.com/hako-run/hako/host/wasm/link"
 )
 
 // image is the state of an instance right after its start. Further instances are created from it.

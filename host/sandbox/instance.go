@@ -13,10 +13,10 @@ import (
 	"github.com/tetratelabs/wazero/experimental/sysfs"
 
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/broker/file"
+	"github.com/hako-run/hako/host/brokers/file"
 	"github.com/hako-run/hako/host/catalog"
-	"github.com/hako-run/hako/host/internal/rewrite"
-	"github.com/hako-run/hako/host/sandbox/link"
+	"github.com/hako-run/hako/host/wasm/link"
+	"github.com/hako-run/hako/host/wasm/rewrite"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

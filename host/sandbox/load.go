@@ -8,11 +8,11 @@ import (
 
 	"github.com/tetratelabs/wazero"
 
-	"github.com/hako-run/hako/host/component"
-	"github.com/hako-run/hako/host/internal/rewrite"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox/compile"
-	"github.com/hako-run/hako/host/sandbox/link"
+	"github.com/hako-run/hako/host/wasm/component"
+	"github.com/hako-run/hako/host/wasm/link"
+	"github.com/hako-run/hako/host/wasm/rewrite"
 )
 
 // maxInterpreted bounds the operations of a plugin for the interpreter, which needs operationSize bytes for each in

@@ -5,7 +5,7 @@ import (
 
 	"github.com/tetratelabs/wazero/api"
 
-	"github.com/hako-run/hako/host/internal/rewrite"
+	"github.com/hako-run/hako/host/wasm/rewrite"
 )
 
 // memories are the linear memories of one instance. The limit and the budget hold for their sum.

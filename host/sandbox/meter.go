@@ -7,8 +7,8 @@ import (
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/api"
 
-	"github.com/hako-run/hako/host/internal/rewrite"
 	"github.com/hako-run/hako/host/limit"
+	"github.com/hako-run/hako/host/wasm/rewrite"
 )
 
 // quantum is the number of steps between two checks of the deadline: 10 to 40 us in most guests, some 20 ms in

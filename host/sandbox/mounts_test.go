@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/host/broker/file"
+	"github.com/hako-run/hako/host/brokers/file"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/internal/guesttest"

@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hako-run/hako/host/component"
 	"github.com/hako-run/hako/host/sandbox/compile"
+	"github.com/hako-run/hako/host/wasm/component"
 	"github.com/hako-run/hako/internal/wholefile"
 )
 

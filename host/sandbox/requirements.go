@@ -5,7 +5,7 @@ import (
 
 	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/manifest"
-	"github.com/hako-run/hako/host/sandbox/link"
+	"github.com/hako-run/hako/host/wasm/link"
 	"github.com/hako-run/hako/host/wasmfile"
 )
 

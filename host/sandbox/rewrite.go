@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/hako-run/hako/host/component"
-	"github.com/hako-run/hako/host/internal/rewrite"
+	"github.com/hako-run/hako/host/wasm/component"
+	"github.com/hako-run/hako/host/wasm/rewrite"
 )
 
 // rewritten is a plugin after rewriting.

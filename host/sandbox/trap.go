@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/catalog"
-	"github.com/hako-run/hako/host/component"
-	"github.com/hako-run/hako/host/internal/rewrite"
-	"github.com/hako-run/hako/host/internal/stack"
+	"github.com/hako-run/hako/host/wasm/component"
+	"github.com/hako-run/hako/host/wasm/rewrite"
+	"github.com/hako-run/hako/host/wasm/stack"
 )
 
 // StoppedMessage is the message of the record about an error with a stack.

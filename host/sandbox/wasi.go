@@ -10,7 +10,7 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/broker/file"
+	"github.com/hako-run/hako/host/brokers/file"
 )
 
 // Errnos of WASI preview 1.

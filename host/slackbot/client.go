@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hako-run/hako/host/broker/outbound"
+	"github.com/hako-run/hako/host/outbound"
 	"github.com/hako-run/hako/internal/retry"
 )
 

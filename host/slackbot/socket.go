@@ -11,7 +11,7 @@ import (
 	"github.com/slack-go/slack/socketmode"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hako-run/hako/host/broker/outbound"
+	"github.com/hako-run/hako/host/outbound"
 )
 
 // handlers bounds the concurrent envelopes of a connection. Each waits for the store, which commits many at once.

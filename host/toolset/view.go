@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/hako-run/hako/host/catalog"
-	"github.com/hako-run/hako/host/internal/toolpattern"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/toolpattern"
 )
 
 // View is the part of a snapshot of the catalog that a set offers. It is immutable.

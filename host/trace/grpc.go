@@ -24,7 +24,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/hako-run/hako/host/broker/outbound"
+	"github.com/hako-run/hako/host/outbound"
 )
 
 const (

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/host/component"
 	"github.com/hako-run/hako/host/internal/wasmtest"
+	"github.com/hako-run/hako/host/wasm/component"
 	"github.com/hako-run/hako/host/wasmfile"
 )
 

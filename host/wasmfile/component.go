@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/hako-run/hako/host/component"
-	"github.com/hako-run/hako/host/internal/rewrite"
+	"github.com/hako-run/hako/host/wasm/component"
+	"github.com/hako-run/hako/host/wasm/rewrite"
 )
 
 // readComponent fills in what a component has: its functions as imports and exports, and hako's custom sections.

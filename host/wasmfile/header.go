@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"fmt"
 
-	"github.com/hako-run/hako/host/component"
-	"github.com/hako-run/hako/host/internal/wasmbin"
+	"github.com/hako-run/hako/host/wasm/component"
+	"github.com/hako-run/hako/host/wasm/wasmbin"
 )
 
 // maxEntries bounds the entries of a section, and so the memory that a hostile module takes.

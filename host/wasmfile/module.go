@@ -15,8 +15,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hako-run/hako/host/component"
-	"github.com/hako-run/hako/host/internal/wasmbin"
+	"github.com/hako-run/hako/host/wasm/component"
+	"github.com/hako-run/hako/host/wasm/wasmbin"
 	"github.com/hako-run/hako/internal/lazyregexp"
 )
 

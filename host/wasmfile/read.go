@@ -3,8 +3,8 @@ package wasmfile
 import (
 	"fmt"
 
-	"github.com/hako-run/hako/host/internal/rewrite"
-	"github.com/hako-run/hako/host/internal/wasmbin"
+	"github.com/hako-run/hako/host/wasm/rewrite"
+	"github.com/hako-run/hako/host/wasm/wasmbin"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

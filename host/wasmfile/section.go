@@ -6,7 +6,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/hako-run/hako/host/internal/wasmbin"
+	"github.com/hako-run/hako/host/wasm/wasmbin"
 )
 
 // Embed returns wasm with each of the custom sections set to its content: replaced where the module has it, once or

@@ -13,7 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/hako-run/hako/host/broker/httpbroker"
+	"github.com/hako-run/hako/host/brokers/httpbroker"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/secret"

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/host/broker/execbroker/confine"
+	"github.com/hako-run/hako/host/brokers/execbroker/confine"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/store"

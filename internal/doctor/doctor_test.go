@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/host/broker/execbroker/confine"
+	"github.com/hako-run/hako/host/brokers/execbroker/confine"
 	"github.com/hako-run/hako/internal/config"
 )
 

@@ -15,9 +15,9 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/host/broker/outbound"
 	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/host/mcpserver"
+	"github.com/hako-run/hako/host/outbound"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/inspect"
 	"github.com/hako-run/hako/internal/server"

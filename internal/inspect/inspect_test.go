@@ -170,7 +170,7 @@ func TestJSON(t *testing.T) {
 // TestNoTools: functions of a component that cannot be tools are named with the reason.
 func TestNoTools(t *testing.T) {
 	t.Parallel()
-	plugin := host.Status{Path: "../../host/component/testdata/counter.wasm", Name: "counter", Manifest: &manifest.Manifest{}}
+	plugin := host.Status{Path: "../../host/wasm/component/testdata/counter.wasm", Name: "counter", Manifest: &manifest.Manifest{}}
 	report, err := New(&plugin, &config.Config{MaxPluginSize: 1 << 20}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -9,9 +9,9 @@ import (
 	"slices"
 
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/plugincopies"
 	"github.com/hako-run/hako/host/registry"
 	"github.com/hako-run/hako/host/registry/lock"
-	"github.com/hako-run/hako/internal/plugincopies"
 	"github.com/hako-run/hako/internal/pluginfile"
 	"github.com/hako-run/hako/internal/wholefile"
 )

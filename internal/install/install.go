@@ -13,10 +13,10 @@ import (
 	"path/filepath"
 
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/plugincopies"
 	"github.com/hako-run/hako/host/registry"
 	"github.com/hako-run/hako/host/registry/lock"
 	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/plugincopies"
 	"github.com/hako-run/hako/internal/pluginfile"
 )
 

@@ -10,11 +10,11 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/hako-run/hako/host/broker/sqlbroker"
+	"github.com/hako-run/hako/host/brokers/sqlbroker"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/plugincopies"
 	"github.com/hako-run/hako/host/registry/lock"
-	"github.com/hako-run/hako/internal/plugincopies"
 	"github.com/hako-run/hako/internal/terminal"
 	"github.com/hako-run/hako/internal/wholefile"
 )

@@ -10,8 +10,8 @@ import (
 	"slices"
 
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/plugincopies"
 	"github.com/hako-run/hako/host/registry/lock"
-	"github.com/hako-run/hako/internal/plugincopies"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 

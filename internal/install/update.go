@@ -8,9 +8,9 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/hako-run/hako/host/plugincopies"
 	"github.com/hako-run/hako/host/registry"
 	"github.com/hako-run/hako/host/registry/lock"
-	"github.com/hako-run/hako/internal/plugincopies"
 )
 
 // Newer is a version of a plugin that is newer than the installed one.

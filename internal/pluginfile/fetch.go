@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/hako-run/hako/host/broker/outbound"
+	"github.com/hako-run/hako/host/outbound"
 	"github.com/hako-run/hako/internal/address"
 	"github.com/hako-run/hako/internal/cause"
 	"github.com/hako-run/hako/internal/config"

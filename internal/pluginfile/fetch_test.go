@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/host/broker/outbound"
+	"github.com/hako-run/hako/host/outbound"
 )
 
 // TestFetchPublicRefuses: nobody reaches the operator's network or this machine through hako.

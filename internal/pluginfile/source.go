@@ -11,12 +11,12 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/hako-run/hako/host/component"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/registry"
 	"github.com/hako-run/hako/host/registry/index"
 	"github.com/hako-run/hako/host/registry/lock"
 	"github.com/hako-run/hako/host/registry/signature"
+	"github.com/hako-run/hako/host/wasm/component"
 	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/pdk/abi"

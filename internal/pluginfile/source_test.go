@@ -44,7 +44,7 @@ func read(t *testing.T, file string) []byte {
 // plugin folder, or a draft, which asks for what a policy of wassette allows.
 func TestDownload(t *testing.T) {
 	t.Parallel()
-	component := read(t, "../../host/component/testdata/echo.wasm")
+	component := read(t, "../../host/wasm/component/testdata/echo.wasm")
 	at := registrytest.Start(t)
 	empty := at.PutBlob(t, "x/echo", emptyType, []byte("{}"))
 	layer := at.PutBlob(t, "x/echo", wasmType, component)

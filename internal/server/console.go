@@ -10,7 +10,7 @@ import (
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/bearer"
-	"github.com/hako-run/hako/host/broker/execbroker"
+	"github.com/hako-run/hako/host/brokers/execbroker"
 	"github.com/hako-run/hako/host/console"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/mcpserver"

@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/hako-run/hako/host/broker/outbound"
+	"github.com/hako-run/hako/host/outbound"
 	"github.com/hako-run/hako/internal/address"
 )
 

@@ -9,11 +9,11 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/hako-run/hako/host/plugincopies"
 	"github.com/hako-run/hako/host/registry/lock"
 	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/config"
 	"github.com/hako-run/hako/internal/install"
-	"github.com/hako-run/hako/internal/plugincopies"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

@@ -16,7 +16,7 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/broker/httpbroker"
+	"github.com/hako-run/hako/host/brokers/httpbroker"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"

@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/host/broker/httpbroker"
+	"github.com/hako-run/hako/host/brokers/httpbroker"
 	freeefake "github.com/hako-run/hako/internal/fakes/freee"
 	kotfake "github.com/hako-run/hako/internal/fakes/kot"
 	smarthrfake "github.com/hako-run/hako/internal/fakes/smarthr"

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/hako-run/hako/host/component"
+	"github.com/hako-run/hako/host/wasm/component"
 	"github.com/hako-run/hako/internal/jsonread"
 	"github.com/hako-run/hako/internal/strictyaml"
 )

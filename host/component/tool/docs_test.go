@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/host/component"
+	"github.com/hako-run/hako/host/wasm/component"
 )
 
 // written is the output of wasm-tools 1.262 for a package with comments.

@@ -6,7 +6,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/hako-run/hako/host/component"
+	"github.com/hako-run/hako/host/wasm/component"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

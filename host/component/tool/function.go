@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hako-run/hako/host/component"
+	"github.com/hako-run/hako/host/wasm/component"
 )
 
 // Function is an exported function of a component.

@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/catalog"
-	"github.com/hako-run/hako/host/component"
 	"github.com/hako-run/hako/host/component/tool"
 	"github.com/hako-run/hako/host/component/wasi"
 	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/host/wasm/component"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -84,7 +84,7 @@ func call(t *testing.T, plugin *sandbox.Plugin, request *abi.Request) string {
 // TestCalls calls functions of every type through the sandbox. Their results fit their schemas.
 func TestCalls(t *testing.T) {
 	t.Parallel()
-	adapter, plugin := load(t, "../testdata/shapes.wasm", "")
+	adapter, plugin := load(t, "../../wasm/component/testdata/shapes.wasm", "")
 	m, _, err := adapter.Complete(nil)
 	if err != nil {
 		t.Fatal(err)

@@ -12,9 +12,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hako-run/hako/host/component"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/host/wasm/component"
 )
 
 // Adapter implements sandbox.Adapter for one component. It is safe for concurrent use.

@@ -12,15 +12,15 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/component"
 	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/wasm/component"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
 func decodeFile(t *testing.T, name string) *component.Component {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("../testdata", name))
+	data, err := os.ReadFile(filepath.Join("../../wasm/component/testdata", name))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/host/component"
 	"github.com/hako-run/hako/host/schema"
+	"github.com/hako-run/hako/host/wasm/component"
 )
 
 func scalar(kind component.Kind) *component.Type { return &component.Type{Kind: kind} }

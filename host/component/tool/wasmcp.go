@@ -9,10 +9,10 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/host/catalog"
-	"github.com/hako-run/hako/host/component"
-	"github.com/hako-run/hako/host/internal/mcpjson"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/mcpjson"
 	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/host/wasm/component"
 	"github.com/hako-run/hako/internal/strictjson"
 	"github.com/hako-run/hako/pdk/abi"
 )

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/host/component"
 	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/wasm/component"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

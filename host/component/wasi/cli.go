@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/component"
+	"github.com/hako-run/hako/host/wasm/component"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

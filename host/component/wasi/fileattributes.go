@@ -5,8 +5,8 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/hako-run/hako/host/broker/file"
-	"github.com/hako-run/hako/host/component"
+	"github.com/hako-run/hako/host/brokers/file"
+	"github.com/hako-run/hako/host/wasm/component"
 )
 
 func (h *host) getFlags(c caller, d descriptor) any {

@@ -3,8 +3,8 @@ package wasi
 import (
 	"math"
 
-	"github.com/hako-run/hako/host/broker/file"
-	"github.com/hako-run/hako/host/component"
+	"github.com/hako-run/hako/host/brokers/file"
+	"github.com/hako-run/hako/host/wasm/component"
 )
 
 func (h *host) setSize(c caller, d descriptor, size uint64) any {

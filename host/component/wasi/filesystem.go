@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/broker/file"
-	"github.com/hako-run/hako/host/component"
+	"github.com/hako-run/hako/host/brokers/file"
+	"github.com/hako-run/hako/host/wasm/component"
 )
 
 // filesystem is wasi:filesystem on the granted mounts. Package file enforces their rules.

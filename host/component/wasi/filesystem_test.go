@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/broker/file"
-	"github.com/hako-run/hako/host/component"
+	"github.com/hako-run/hako/host/brokers/file"
 	"github.com/hako-run/hako/host/component/wasi"
 	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/host/wasm/component"
 )
 
 // Flags, and error codes by number.

@@ -8,10 +8,10 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/broker/execbroker"
-	"github.com/hako-run/hako/host/broker/toolbroker"
-	"github.com/hako-run/hako/host/component"
+	"github.com/hako-run/hako/host/brokers/execbroker"
+	"github.com/hako-run/hako/host/brokers/toolbroker"
 	"github.com/hako-run/hako/host/component/wasi"
+	"github.com/hako-run/hako/host/wasm/component"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

@@ -13,10 +13,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/hako-run/hako/host/broker/httpbroker"
-	"github.com/hako-run/hako/host/component"
+	"github.com/hako-run/hako/host/brokers/httpbroker"
 	"github.com/hako-run/hako/host/component/wasi"
 	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/host/wasm/component"
 )
 
 // Error codes of wasi:http by number.

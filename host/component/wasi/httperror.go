@@ -11,9 +11,9 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/hako-run/hako/host/broker/httpbroker"
-	"github.com/hako-run/hako/host/broker/outbound"
-	"github.com/hako-run/hako/host/component"
+	"github.com/hako-run/hako/host/brokers/httpbroker"
+	"github.com/hako-run/hako/host/outbound"
+	"github.com/hako-run/hako/host/wasm/component"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/component"
-	"github.com/hako-run/hako/internal/database"
+	"github.com/hako-run/hako/host/store/database"
+	"github.com/hako-run/hako/host/wasm/component"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

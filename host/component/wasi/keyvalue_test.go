@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/broker/sqlbroker"
-	"github.com/hako-run/hako/host/component"
+	"github.com/hako-run/hako/host/brokers/sqlbroker"
 	"github.com/hako-run/hako/host/component/wasi"
 	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/host/wasm/component"
 )
 
 func TestConfig(t *testing.T) {

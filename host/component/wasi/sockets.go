@@ -5,7 +5,7 @@ import (
 	"maps"
 
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/component"
+	"github.com/hako-run/hako/host/wasm/component"
 )
 
 // noSockets is the reason for which functions of wasi:sockets fail.

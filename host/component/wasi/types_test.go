@@ -8,13 +8,13 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/hako-run/hako/host/component"
+	"github.com/hako-run/hako/host/wasm/component"
 )
 
 // imported are the types of the functions that the components of testdata import, by "interface#function".
 var imported = sync.OnceValue(func() map[string]*component.Func {
 	types := map[string]*component.Func{}
-	paths, _ := filepath.Glob("../testdata/*.wasm")
+	paths, _ := filepath.Glob("../../wasm/component/testdata/*.wasm")
 	for _, dir := range []string{"", "wassette", "wasmcp"} {
 		more, _ := filepath.Glob(filepath.Join(os.Getenv("HAKO_COMPONENTS"), dir, "*.wasm"))
 		paths = append(paths, more...)

@@ -15,11 +15,11 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/broker/execbroker"
-	"github.com/hako-run/hako/host/broker/file"
-	"github.com/hako-run/hako/host/broker/httpbroker"
-	"github.com/hako-run/hako/host/broker/sqlbroker"
-	"github.com/hako-run/hako/host/broker/toolbroker"
+	"github.com/hako-run/hako/host/brokers/execbroker"
+	"github.com/hako-run/hako/host/brokers/file"
+	"github.com/hako-run/hako/host/brokers/httpbroker"
+	"github.com/hako-run/hako/host/brokers/sqlbroker"
+	"github.com/hako-run/hako/host/brokers/toolbroker"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

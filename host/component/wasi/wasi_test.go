@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/component"
 	"github.com/hako-run/hako/host/component/wasi"
+	"github.com/hako-run/hako/host/wasm/component"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

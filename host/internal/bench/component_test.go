@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/catalog"
-	"github.com/hako-run/hako/host/component"
 	componenttool "github.com/hako-run/hako/host/component/tool"
 	"github.com/hako-run/hako/host/component/wasi"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/host/wasm/component"
 )
 
-// component measures a component of componentize-qjs, which HAKO_COMPONENTS has (host/component/testdata): the first
+// component measures a component of componentize-qjs, which HAKO_COMPONENTS has (host/wasm/component/testdata): the first
 // answer with nothing cached, and what a clean call costs more than one on a reused instance.
 func (r *results) component(t *testing.T) {
 	wasm, err := os.ReadFile(filepath.Join(os.Getenv("HAKO_COMPONENTS"), "echo-qjs.wasm"))

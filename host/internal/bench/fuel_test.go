@@ -17,7 +17,7 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
 	"github.com/hako-run/hako/host/internal/guesttest"
-	"github.com/hako-run/hako/host/internal/rewrite"
+	"github.com/hako-run/hako/host/wasm/rewrite"
 )
 
 // quantum is the quantum of the sandbox.

@@ -13,10 +13,10 @@ import (
 
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/internal/guesttest"
-	"github.com/hako-run/hako/host/internal/rewrite"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
 	sandboxcompile "github.com/hako-run/hako/host/sandbox/compile"
+	"github.com/hako-run/hako/host/wasm/rewrite"
 )
 
 // parts measures the steps before a call: rewriting, compiling, and the image of a plugin's start.

@@ -5,7 +5,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/hako-run/hako/host/broker/outbound"
+	"github.com/hako-run/hako/host/outbound"
 )
 
 // NewClient returns a client for requests to issuers. It uses proxy, if it is not nil, except for requests to this

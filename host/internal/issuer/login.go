@@ -14,7 +14,7 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"golang.org/x/oauth2"
 
-	"github.com/hako-run/hako/host/internal/identity"
+	"github.com/hako-run/hako/host/identity"
 )
 
 const (

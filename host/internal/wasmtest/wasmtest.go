@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host/internal/guesttest"
-	"github.com/hako-run/hako/host/internal/wasmbin"
+	"github.com/hako-run/hako/host/wasm/wasmbin"
 )
 
 // Module joins the header of a core module and sections.
@@ -67,10 +67,10 @@ func Plugin(imports [][]byte, customs ...[]byte) []byte {
 	return Module(append(parts, customs...)...)
 }
 
-// Component returns a component of host/component/testdata.
+// Component returns a component of host/wasm/component/testdata.
 func Component(t testing.TB, name string) []byte {
 	t.Helper()
-	wasm, err := os.ReadFile(filepath.Join(guesttest.Root(), "host/component/testdata", name+".wasm"))
+	wasm, err := os.ReadFile(filepath.Join(guesttest.Root(), "host/wasm/component/testdata", name+".wasm"))
 	if err != nil {
 		t.Fatal(err)
 	}

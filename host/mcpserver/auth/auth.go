@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/bearer"
-	"github.com/hako-run/hako/host/internal/identity"
+	"github.com/hako-run/hako/host/identity"
 )
 
 // Identity is the person or program that a verified token speaks for.

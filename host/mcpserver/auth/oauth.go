@@ -15,7 +15,7 @@ import (
 
 	"github.com/coreos/go-oidc/v3/oidc"
 
-	"github.com/hako-run/hako/host/internal/identity"
+	"github.com/hako-run/hako/host/identity"
 	"github.com/hako-run/hako/host/internal/issuer"
 	"github.com/hako-run/hako/internal/address"
 )

@@ -18,7 +18,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hako-run/hako/host/internal/identity"
+	"github.com/hako-run/hako/host/identity"
 	"github.com/hako-run/hako/host/internal/issuer"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/address"

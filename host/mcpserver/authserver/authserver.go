@@ -24,13 +24,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hako-run/hako/host/broker/outbound"
-	"github.com/hako-run/hako/host/internal/attempts"
 	"github.com/hako-run/hako/host/internal/issuer"
-	"github.com/hako-run/hako/host/internal/peer"
+	"github.com/hako-run/hako/host/outbound"
 	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/internal/address"
+	"github.com/hako-run/hako/internal/attempts"
+	"github.com/hako-run/hako/internal/peer"
 )
 
 // Provider is the OpenID Connect provider at which people log in.

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/host/internal/attempts"
+	"github.com/hako-run/hako/internal/attempts"
 	"github.com/hako-run/hako/internal/testwait"
 )
 

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hako-run/hako/host/internal/identity"
+	"github.com/hako-run/hako/host/identity"
 	"github.com/hako-run/hako/host/mcpserver/auth"
 	"github.com/hako-run/hako/host/store"
 )

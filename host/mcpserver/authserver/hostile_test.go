@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/host/internal/attempts"
+	"github.com/hako-run/hako/internal/attempts"
 )
 
 // TestHostileRedirects: a code goes only to a registered URI, and no request makes hako redirect elsewhere.

@@ -4,7 +4,7 @@ import (
 	"encoding/base64"
 	"fmt"
 
-	"github.com/hako-run/hako/host/internal/sealed"
+	"github.com/hako-run/hako/internal/sealed"
 )
 
 // EventPlace is the place of an event on a stream.

@@ -10,7 +10,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/hako-run/hako/host/broker/execbroker/judge"
+	"github.com/hako-run/hako/host/judge"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/internal/strictyaml"

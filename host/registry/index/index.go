@@ -18,8 +18,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/hako-run/hako/host/broker/outbound"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/outbound"
 	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/address"
 	"github.com/hako-run/hako/internal/clip"

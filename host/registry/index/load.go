@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hako-run/hako/host/broker/outbound"
+	"github.com/hako-run/hako/host/outbound"
 	"github.com/hako-run/hako/internal/address"
 	"github.com/hako-run/hako/internal/cause"
 	"github.com/hako-run/hako/internal/strictyaml"

@@ -15,8 +15,8 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"github.com/hako-run/hako/host/internal/guesttest"
-	"github.com/hako-run/hako/host/internal/rewrite"
 	"github.com/hako-run/hako/host/sandbox/compile"
+	"github.com/hako-run/hako/host/wasm/rewrite"
 )
 
 // answer is a module with a function that returns 42.
