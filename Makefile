@@ -82,7 +82,7 @@ dex: build ## the company login: a client of the TypeScript SDK and a browser, t
 
 tutorials: plugins ## the commands of docs/writing-a-component.md and docs/languages.md with their toolchains, and the PDKs' conformance
 	TEST_TOOLCHAINS=1 $(GO) test ./cmd/hako -run 'TestDocuments/^(writing-a-component.*|languages)[.]md$$' -count=1
-	TEST_TOOLCHAINS='c assemblyscript' $(GO) test ./internal/conformance -count=1
+	TEST_TOOLCHAINS='c assemblyscript' $(GO) test ./host/app/conformance -count=1
 
 browser: build ## the console and the other pages in a headless Chromium; screenshots in dist/browser
 	./scripts/browser.sh
@@ -96,20 +96,20 @@ conformance: plugins ## the official MCP conformance suite, both frozen sets, ag
 
 bench: build ## benchmarks; writes bench/results.json and docs/performance.md. BENCH='-hako.duration 100ms -hako.settle 1s' tries it out
 	mkdir -p bench
-	$(GO) test ./host/internal/bench -run TestBench -count=1 -timeout 30m -v \
+	$(GO) test ./dev/bench -run TestBench -count=1 -timeout 30m -v \
 		-hako.program $(CURDIR)/bin/hako -hako.out $(CURDIR)/bench/results.json $(BENCH)
-	$(GO) run ./scripts/performance
+	$(GO) run ./dev/performance
 
 bench-growth: ## curves of how time and memory grow, in two minutes; writes bench/growth.json, docs/performance.md and its pictures
 	mkdir -p bench
-	$(GO) test ./host/internal/bench -run TestGrowth -count=1 -timeout 30m -v -hako.out $(CURDIR)/bench/growth.json
-	$(GO) run ./scripts/performance
+	$(GO) test ./dev/bench -run TestGrowth -count=1 -timeout 30m -v -hako.out $(CURDIR)/bench/growth.json
+	$(GO) run ./dev/performance
 
 bench-peers: build ## hako beside other hosts, where they are; writes bench/peers.json and docs/performance.md, which says how
 	mkdir -p bench
-	$(GO) test ./host/internal/bench -run TestPeers -count=1 -timeout 30m -v \
+	$(GO) test ./dev/bench -run TestPeers -count=1 -timeout 30m -v \
 		-hako.program $(CURDIR)/bin/hako -hako.out $(CURDIR)/bench/peers.json $(BENCH)
-	$(GO) run ./scripts/performance
+	$(GO) run ./dev/performance
 
 image: build ## a container image; BUILDER is docker, podman or buildah
 	rm -rf dist/image && mkdir -p dist/image/state && cp bin/hako dist/image/
@@ -122,18 +122,18 @@ deploy: build ## the Helm chart, the image, the unit and the bundle against the 
 	./scripts/deploy.sh $(HELM)
 
 postgres: ## the tests of what uses the store once more, over PostgreSQL
-	TEST_REQUIRE=1 TEST_STORE=postgres $(GO) test -count=1 ./host/approval ./host/chat ./host/mcpserver/authserver ./host/quota ./host/slackbot
+	TEST_REQUIRE=1 TEST_STORE=postgres $(GO) test -count=1 ./host/govern/approval ./host/frontend/chat ./host/frontend/mcpserver/authserver ./host/govern/quota ./host/frontend/slackbot
 
 CHAOS_FLAGS ?= -chaos.for 40s
 chaos: build ## three replicas over PostgreSQL behind nginx, killed under load, their clocks moved, and a ledger; CHAOS_FLAGS='-chaos.for 10m -chaos.pooler'
-	TEST_REQUIRE=1 $(GO) test ./scripts/chaos -run TestChaos -count=1 -v -timeout 60m -chaos.hako $(CURDIR)/bin/hako $(CHAOS_FLAGS)
+	TEST_REQUIRE=1 $(GO) test ./dev/chaos -run TestChaos -count=1 -v -timeout 60m -chaos.hako $(CURDIR)/bin/hako $(CHAOS_FLAGS)
 
 scaling: build ## what one, two and three replicas do in a second; writes bench/scaling.md
-	TEST_REQUIRE=1 $(GO) test ./scripts/chaos -run TestScaling -count=1 -v -timeout 30m -chaos.hako $(CURDIR)/bin/hako -chaos.scaling $(CURDIR)/bench/scaling.md \
+	TEST_REQUIRE=1 $(GO) test ./dev/chaos -run TestScaling -count=1 -v -timeout 30m -chaos.hako $(CURDIR)/bin/hako -chaos.scaling $(CURDIR)/bench/scaling.md \
 		-chaos.results $(CURDIR)/bench/replicas.json $(SCALING)
 
 soak: build ## half an hour under load; writes bench/soak
-	$(GO) run ./scripts/soak -duration $(or $(DURATION),30m)
+	$(GO) run ./dev/soak -duration $(or $(DURATION),30m)
 
 fuzz: ## every fuzz target for a short while
 	./scripts/fuzz.sh

@@ -15,33 +15,33 @@ const module = "github.com/hako-run/hako"
 // wrapped lists the packages that may import a dependency, tests aside: its types stay inside them.
 var wrapped = map[string][]string{
 	"github.com/tetratelabs/wazero":          {"host/wasm/link", "host/sandbox", "host/brokers/file"},
-	"github.com/modelcontextprotocol/go-sdk": {"host/mcpserver", "host/mcpclient", "host/credential"},
-	"github.com/coreos/go-oidc":              {"host/mcpserver", "host/console", "host/internal/issuer"},
-	"github.com/go-jose/go-jose":             {"host/internal/issuer"},
+	"github.com/modelcontextprotocol/go-sdk": {"host/frontend/mcpserver", "host/upstream/mcpclient", "host/credential", "dev"},
+	"github.com/coreos/go-oidc":              {"host/frontend/mcpserver", "host/frontend/console", "host/frontend/issuer"},
+	"github.com/go-jose/go-jose":             {"host/frontend/issuer"},
 	"github.com/santhosh-tekuri/jsonschema":  {"host/schema"},
 	"github.com/yosida95/uritemplate":        {"host/catalog", "host/manifest"},
-	"github.com/prometheus/client_golang":    {"host/metrics"},
+	"github.com/prometheus/client_golang":    {"host/app/metrics"},
 	"go.opentelemetry.io/otel":               {"host/trace"},
 	"github.com/extism/go-sdk":               {"host/extism"},
-	"github.com/jackc/pgx":                   {"host/store/postgres", "host/background", "internal/postgrestest"},
-	"github.com/riverqueue/river":            {"host/background"},
+	"github.com/jackc/pgx":                   {"host/store/postgres", "host/app/background", "dev/kit/postgrestest"},
+	"github.com/riverqueue/river":            {"host/app/background"},
 	"github.com/ncruces/go-sqlite3":          {"host/store/database", "host/store/sqlite"},
-	"github.com/google/go-containerregistry": {"internal/registrytest"},
+	"github.com/google/go-containerregistry": {"dev/kit/registrytest"},
 	"oras.land/oras-go":                      {"host/registry"},
 	"github.com/opencontainers":              {"host/registry"},
-	"github.com/sigstore":                    {"host/registry/signature", "internal/sigstoretest"},
+	"github.com/sigstore":                    {"host/registry/signature", "dev/kit/sigstoretest"},
 	"github.com/secure-systems-lab":          {"host/registry/signature"},
-	"github.com/slack-go/slack":              {"host/slackbot"},
-	"github.com/gorilla/websocket":           {"host/slackbot", "internal/fakes/slack"},
+	"github.com/slack-go/slack":              {"host/frontend/slackbot"},
+	"github.com/gorilla/websocket":           {"host/frontend/slackbot", "dev/fakes/slack"},
 	"github.com/landlock-lsm/go-landlock":    {"host/brokers/execbroker/confine"},
 	"mvdan.cc/sh":                            {"host/judge", "host/brokers/execbroker"},
 	"github.com/spf13/cobra":                 {"cmd/hako"},
-	"charm.land/bubbles":                     {"internal/terminal"},
-	"charm.land/bubbletea":                   {"internal/terminal"},
-	"charm.land/lipgloss":                    {"internal/terminal"},
-	"github.com/charmbracelet":               {"internal/terminal"},
-	"github.com/muesli/cancelreader":         {"internal/terminal"},
-	"github.com/yuin/goldmark":               {"internal/terminal"},
+	"charm.land/bubbles":                     {"host/frontend/terminal"},
+	"charm.land/bubbletea":                   {"host/frontend/terminal"},
+	"charm.land/lipgloss":                    {"host/frontend/terminal"},
+	"github.com/charmbracelet":               {"host/frontend/terminal"},
+	"github.com/muesli/cancelreader":         {"host/frontend/terminal"},
+	"github.com/yuin/goldmark":               {"host/frontend/terminal"},
 	"github.com/fsnotify/fsnotify":           {"host"},
 	"go.yaml.in/yaml":                        {"internal/strictyaml", "host/grant"},
 }
@@ -49,9 +49,9 @@ var wrapped = map[string][]string{
 // heavy has packages for which there is something smaller, tests aside.
 var heavy = map[string]string{
 	"google.golang.org/grpc":                    "host/trace sends gRPC with net/http",
-	"github.com/spf13/viper":                    "internal/config has the layers",
+	"github.com/spf13/viper":                    "host/app/config has the layers",
 	"github.com/pelletier/go-toml/v2":           "what is in the program is JSON or YAML",
-	"github.com/zricethezav/gitleaks/v8/config": "its rules are in host/secretscan/gitleaks.json",
+	"github.com/zricethezav/gitleaks/v8/config": "its rules are in host/govern/secretscan/gitleaks.json",
 }
 
 type goPackage struct {
@@ -79,20 +79,14 @@ func forbidden(name, imported string) string {
 	case !isOwn:
 	case (under(name, "plugins") || under(name, "examples")) && !under(own, "pdk") && !under(own, name):
 		return "a plugin imports only pdk"
-	case under(name, "pdk/pdksqltest") && (under(own, "internal") || own == "host/store/database"):
-		return "" // no guest code: it is the database that the host has
-	case under(name, "pdk/pdkhosttest") && under(own, "host"):
-		return "" // no guest code: it is the host, without a sandbox
 	case under(name, "pdk") && !under(own, "pdk"):
 		return "the PDK imports nothing else of the project"
 	case under(own, "plugins"):
 		return "nothing imports plugins"
 	case under(own, "cmd") && !under(name, "cmd"), under(own, "scripts"):
 		return "programs are not libraries"
-	case under(name, "host/mcpclient") && under(own, "host/sandbox"):
+	case under(name, "host/upstream/mcpclient") && under(own, "host/sandbox"):
 		return "upstream servers run outside of the sandbox"
-	case under(name, "host") && !under(name, "host/mcpserver") && under(own, "host/mcpserver"):
-		return "the host does not know its frontends"
 	}
 	if imported == "text/template" || imported == "html/template" {
 		return "the linker would keep every method of every type in the program"
@@ -143,21 +137,16 @@ func TestForbidden(t *testing.T) {
 	}{
 		{"plugins/weather", module + "/pdk", false},
 		{"plugins/weather", module + "/host", true},
-		{"host/mcpclient", module + "/host/sandbox", true},
+		{"host/upstream/mcpclient", module + "/host/sandbox", true},
 		{"plugins/weather", "net/http", false},
 		{"host/trace", "google.golang.org/grpc", true},
 		{"cmd/hako", "text/template", true},
 		{"plugins/weather", "golang.org/x/text", true},
-		{"examples/web-search", module + "/internal/fakes/search", true},
+		{"examples/web-search", module + "/dev/fakes/search", true},
 		{"host/pipeline", "github.com/tetratelabs/wazero/api", true},
 		{"host/sandbox", "github.com/tetratelabs/wazero/api", false},
-		{"host/catalog", module + "/host/mcpserver", true},
 		{"host", module + "/plugins/weather", true},
-		{"pdk/pdktest", module + "/internal/database", true},
-		{"pdk/pdksqltest", module + "/internal/database", false},
-		{"pdk/pdksqltest", module + "/host/manifest", true},
-		{"pdk/pdkhosttest", module + "/host/manifest", false},
-		{"pdk/pdkhosttest", module + "/internal/server", true},
+		{"pdk/pdktest", module + "/host/store/database", true},
 	} {
 		if got := forbidden(test.name, test.imported); (got != "") != test.bad {
 			t.Errorf("%s imports %s: %q", test.name, test.imported, got)

@@ -28,10 +28,10 @@ var connecting = map[string][]string{
 		"host/brokers/execbroker/gateway/http.go", // whose connections the session opens
 	},
 	"net/http.Client": {
-		"internal/pluginfile/fetch.go", "internal/server/listen.go", "host/agent/client.go", "host/credential/token.go",
+		"host/app/pluginfile/fetch.go", "host/app/server/listen.go", "host/frontend/agent/client.go", "host/credential/token.go",
 		"host/registry/index/load.go",
-		"host/internal/issuer/client.go", "host/mcpserver/authserver/authserver.go",
-		"host/llm/transport.go", "host/mcpclient/remote.go", "host/registry/registry.go", "host/slackbot/client.go",
+		"host/frontend/issuer/client.go", "host/frontend/mcpserver/authserver/authserver.go",
+		"host/frontend/llm/transport.go", "host/upstream/mcpclient/remote.go", "host/registry/registry.go", "host/frontend/slackbot/client.go",
 		"host/trace/grpc.go",
 	},
 	"net.Dial":    nil,
@@ -43,19 +43,19 @@ var connecting = map[string][]string{
 		"host/trace/grpc.go", // sockets in the file system
 	},
 	"net.DialTimeout": {"cmd/hako/console.go"}, // a hako on this machine
-	"net.DialUnix":    {"internal/server/systemd_linux.go"},
+	"net.DialUnix":    {"host/app/server/systemd_linux.go"},
 	"crypto/tls.Dial": nil, "crypto/tls.DialWithDialer": nil, "crypto/tls.Dialer": nil,
 	"golang.org/x/net/http/httpproxy.FromEnvironment": nil,
 	"golang.org/x/net/proxy.FromEnvironment":          nil,
 	"golang.org/x/net/proxy.FromURL":                  {"host/outbound/proxy.go"},
 
 	"github.com/gorilla/websocket.DefaultDialer":                                nil,
-	"github.com/gorilla/websocket.Dialer":                                       {"host/slackbot/socket.go"},
-	"github.com/slack-go/slack.New":                                             {"host/slackbot/workspace.go"},
-	"github.com/slack-go/slack/socketmode.New":                                  {"host/slackbot/socket.go"},
-	"github.com/coreos/go-oidc/v3/oidc.NewProvider":                             {"host/internal/issuer/keys.go"},
+	"github.com/gorilla/websocket.Dialer":                                       {"host/frontend/slackbot/socket.go"},
+	"github.com/slack-go/slack.New":                                             {"host/frontend/slackbot/workspace.go"},
+	"github.com/slack-go/slack/socketmode.New":                                  {"host/frontend/slackbot/socket.go"},
+	"github.com/coreos/go-oidc/v3/oidc.NewProvider":                             {"host/frontend/issuer/keys.go"},
 	"github.com/coreos/go-oidc/v3/oidc.NewRemoteKeySet":                         nil,
-	"github.com/modelcontextprotocol/go-sdk/mcp.StreamableClientTransport":      {"host/mcpclient/session.go"},
+	"github.com/modelcontextprotocol/go-sdk/mcp.StreamableClientTransport":      {"host/upstream/mcpclient/session.go"},
 	"github.com/modelcontextprotocol/go-sdk/mcp.SSEClientTransport":             nil,
 	"golang.org/x/oauth2.NewClient":                                             nil,
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp.NewClient": {"host/trace/export.go"},
@@ -69,7 +69,7 @@ var connecting = map[string][]string{
 	"github.com/sigstore/sigstore-go/pkg/tuf.New":                               nil,
 	"google.golang.org/grpc.NewClient":                                          nil,
 	"google.golang.org/grpc.Dial":                                               nil,
-	"github.com/hako-run/hako/host/broker/outbound.Dialer": {"host/brokers/httpbroker/broker.go",
+	"github.com/hako-run/hako/host/outbound.Dialer": {"host/brokers/httpbroker/broker.go",
 		"host/brokers/execbroker/gateway/gateway.go"},
 }
 
@@ -84,7 +84,7 @@ func TestConnectionsObeyTheProxy(t *testing.T) {
 			switch {
 			case err != nil:
 				return err
-			case name == "internal/fakes", entry.Name() == "testdata", entry.Name() == "template":
+			case name == "dev/fakes", entry.Name() == "testdata", entry.Name() == "template":
 				return fs.SkipDir
 			case strings.HasSuffix(name, ".go") && !strings.HasSuffix(name, "_test.go"):
 				for _, symbol := range connections(t, name, nil) {

@@ -10,10 +10,10 @@ import (
 
 // pictured are the packages in the picture of CONTRIBUTING.md. Each stands for the packages below it, except host.
 var pictured = []string{
-	"cmd/hako", "internal/server", "host/mcpserver", "host/slackbot", "host/console", "host/chat", "host/agent", "host",
-	"host/pipeline", "host/approval", "host/policy", "host/quota", "host/secretscan", "host/audit", "host/catalog",
-	"host/mcpclient", "host/extism", "host/sandbox", "host/broker", "host/brokers/file", "host/brokers/httpbroker",
-	"host/brokers/sqlbroker", "host/brokers/execbroker", "host/grant", "host/manifest", "host/credential", "host/llm",
+	"cmd/hako", "host/app/server", "host/frontend/mcpserver", "host/frontend/slackbot", "host/frontend/console", "host/frontend/chat", "host/frontend/agent", "host",
+	"host/pipeline", "host/govern/approval", "host/govern/policy", "host/govern/quota", "host/govern/secretscan", "host/govern/audit", "host/catalog",
+	"host/upstream/mcpclient", "host/extism", "host/sandbox", "host/broker", "host/brokers/file", "host/brokers/httpbroker",
+	"host/brokers/sqlbroker", "host/brokers/execbroker", "host/grant", "host/manifest", "host/credential", "host/frontend/llm",
 	"host/store",
 }
 

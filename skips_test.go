@@ -19,15 +19,15 @@ var skipCondition = regexp.MustCompile(`runtime\.GOOS|testing\.Short\(\)|\*[a-z]
 
 // maySkip lists the files that may skip tests for another reason.
 var maySkip = map[string]string{
-	"internal/fakes/freee/schema_test.go":        "the vendor's schema is not part of the project",
-	"host/wasm/component/reference_test.go":      "the specification's tests are not part of the project",
-	"host/component/tool/sandbox_test.go":        "components built from wasmcp's templates are not part of the project",
-	"plugins/hr/reference_test.go":               "the vendor's samples are not part of the project",
-	"plugins/weather/reference_test.go":          "the vendor's data are not part of the project",
-	"host/sandbox/modules_test.go":               "the test is the process of another test",
-	"internal/postgrestest/other.go":             "the file is for other systems",
-	"internal/testprogram/unprivileged_other.go": "the file is for other systems",
-	"internal/testprogram/testprogram.go":        "it is Missing",
+	"dev/fakes/freee/schema_test.go":            "the vendor's schema is not part of the project",
+	"host/wasm/component/reference_test.go":     "the specification's tests are not part of the project",
+	"host/component/tool/sandbox_test.go":       "components built from wasmcp's templates are not part of the project",
+	"plugins/hr/reference_test.go":              "the vendor's samples are not part of the project",
+	"plugins/weather/reference_test.go":         "the vendor's data are not part of the project",
+	"host/sandbox/modules_test.go":              "the test is the process of another test",
+	"dev/kit/postgrestest/other.go":             "the file is for other systems",
+	"dev/kit/testprogram/unprivileged_other.go": "the file is for other systems",
+	"dev/kit/testprogram/testprogram.go":        "it is Missing",
 }
 
 // TestSkips: a test that lacks something of the machine calls testprogram.Missing, which fails in CI, instead of

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/dev/kit/guesttest"
 	"github.com/hako-run/hako/host/catalog"
-	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/wasmfile"

@@ -20,9 +20,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/dev/kit/guesttest"
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/credential"
-	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/secret"
@@ -129,7 +129,7 @@ config:
   api: {type: url}
   other: {type: url}
 `
-	wasm, err := wasmfile.Embed(guesttest.Build(t, "host/internal/guesttest/guests/hunter"),
+	wasm, err := wasmfile.Embed(guesttest.Build(t, "dev/kit/guesttest/guests/hunter"),
 		map[string][]byte{abi.ManifestSection: []byte(text)})
 	if err != nil {
 		t.Fatal(err)

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/dev/kit/guesttest"
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/grant"
-	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/wasmfile"
@@ -82,7 +82,7 @@ func TestExtismGuest(t *testing.T) {
 	}
 	w := newWorld(t, nil)
 	w.put("guest.yaml", fmt.Appendf(nil, grantsOnly, server.URL))
-	w.put("guest.wasm", guesttest.Build(t, "host/internal/guesttest/guests/extism"))
+	w.put("guest.wasm", guesttest.Build(t, "dev/kit/guesttest/guests/extism"))
 	w.load()
 	if status := w.status("guest.wasm"); status.State != host.Pending || len(status.Tools) != 0 {
 		t.Fatalf("before consent it is %s with %d tools: %s", status.State, len(status.Tools), status.Reason)
@@ -131,7 +131,7 @@ func TestExtismListingIsKept(t *testing.T) {
 		})
 		w.folder = folder
 		w.put("guest.yaml", []byte("name: guest\nversion: 1.0.0\nconfig: {tools: {type: string}}\n"))
-		w.put("guest.wasm", guesttest.Build(t, "host/internal/guesttest/guests/extism"))
+		w.put("guest.wasm", guesttest.Build(t, "dev/kit/guesttest/guests/extism"))
 		w.consentTo("guest.wasm", nil)
 		w.load()
 		return w
@@ -166,7 +166,7 @@ func TestExtismGuestIsAskedWithoutGrants(t *testing.T) {
 		o.Settings = map[string]host.Settings{"guest": {Config: map[string]any{"tools": "file:/data/note"}}}
 	})
 	w.put("guest.yaml", fmt.Appendf(nil, grantsOnly, "https://api.example.com/"))
-	w.put("guest.wasm", guesttest.Build(t, "host/internal/guesttest/guests/extism"))
+	w.put("guest.wasm", guesttest.Build(t, "dev/kit/guesttest/guests/extism"))
 	w.consentTo("guest.wasm", map[string]grant.Mount{"data": {Name: "data", Path: data}})
 	w.load()
 	if status := w.status("guest.wasm"); status.State != host.Broken ||
@@ -184,7 +184,7 @@ func TestExtismGuestWithBrokenEntries(t *testing.T) {
 			"prompts":[{"name":"x y"}]}`}}}
 	})
 	w.put("guest.yaml", []byte("name: guest\nversion: 1.0.0\nconfig: {tools: {type: string}}\n"))
-	w.put("guest.wasm", guesttest.Build(t, "host/internal/guesttest/guests/extism"))
+	w.put("guest.wasm", guesttest.Build(t, "dev/kit/guesttest/guests/extism"))
 	w.consentTo("guest.wasm", nil)
 	w.load()
 	status := w.status("guest.wasm")
@@ -206,7 +206,7 @@ func TestExtismGuestWithBrokenEntries(t *testing.T) {
 // broken instead of pending.
 func TestExtismGuestThatCannotWork(t *testing.T) {
 	t.Parallel()
-	wasm := guesttest.Build(t, "host/internal/guesttest/guests/extism")
+	wasm := guesttest.Build(t, "dev/kit/guesttest/guests/extism")
 	wasm = bytes.ReplaceAll(wasm, []byte("describe"), []byte("describf"))
 	for _, list := range []string{"tools", "prompts", "resource"} {
 		wasm = bytes.ReplaceAll(wasm, []byte("list_"+list), []byte("lisp_"+list))
@@ -249,7 +249,7 @@ func TestExtismFunctions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, nil)
 	w.put("guest.yaml", []byte(functions))
-	w.put("guest.wasm", guesttest.Build(t, "host/internal/guesttest/guests/extism"))
+	w.put("guest.wasm", guesttest.Build(t, "dev/kit/guesttest/guests/extism"))
 	w.consentTo("guest.wasm", nil)
 	w.load()
 	if status := w.status("guest.wasm"); status.State != host.Active || len(status.Tools) != 3 {
@@ -309,7 +309,7 @@ permissions:
 config:
   api_key: {type: string, credential: github}
 `, server.URL))
-	w.put("guest.wasm", guesttest.Build(t, "host/internal/guesttest/guests/extism"))
+	w.put("guest.wasm", guesttest.Build(t, "dev/kit/guesttest/guests/extism"))
 	w.consentTo("guest.wasm", nil)
 	w.load()
 	first, second := w.tool("config", map[string]string{"text": "api-key"}), w.tool("config", map[string]string{"text": "api_key"})
@@ -363,7 +363,7 @@ func TestExtismGuestRefused(t *testing.T) {
 				o.Settings = map[string]host.Settings{"guest": {Config: map[string]any{"tools": test.tools}}}
 			})
 			w.put("guest.yaml", []byte("name: guest\nversion: 1.0.0\nconfig: {tools: {type: string}}\n"+test.manifest))
-			w.put("guest.wasm", guesttest.Build(t, "host/internal/guesttest/guests/extism"))
+			w.put("guest.wasm", guesttest.Build(t, "dev/kit/guesttest/guests/extism"))
 			if test.manifest == "" {
 				w.consentTo("guest.wasm", nil)
 			}

@@ -15,13 +15,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/dev/kit/guesttest"
+	"github.com/hako-run/hako/dev/kit/testwait"
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/grant"
-	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/wasmfile"
-	"github.com/hako-run/hako/internal/testwait"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -47,7 +47,7 @@ config:
   word: {type: string, default: Hello}
 #permissions
 `)
-	wasm, err := wasmfile.Embed(guesttest.Build(t, "host/internal/guesttest/guests/hello"),
+	wasm, err := wasmfile.Embed(guesttest.Build(t, "dev/kit/guesttest/guests/hello"),
 		map[string][]byte{abi.ManifestSection: []byte(text)})
 	if err != nil {
 		t.Fatal(err)
@@ -369,7 +369,7 @@ func TestBrokenFiles(t *testing.T) {
 		"text.wasm":      {[]byte("<html>"), ""},
 		"truncated.wasm": {good[:len(good)/2], ""},
 		"huge.wasm":      {append(good, make([]byte, 200)...), ""},
-		"bare.wasm":      {guesttest.Build(t, "host/internal/guesttest/guests/hello"), "manifest"},
+		"bare.wasm":      {guesttest.Build(t, "dev/kit/guesttest/guests/hello"), "manifest"},
 		"future.wasm":    {[]byte(strings.ReplaceAll(string(good), "hako_abi_1", "hako_abi_9")), "ABI"},
 		"unknown.wasm":   {plugin(t, "unknown", "license:", "licence:"), "license"},
 		"settings.wasm":  {plugin(t, "settings", "default: Hello", "default: 7"), "config.word"},
@@ -616,7 +616,7 @@ func TestRecordAndReplay(t *testing.T) {
 		_, _ = fmt.Fprint(w, "live ", r.URL.Path)
 	}))
 	defer server.Close()
-	guest := guesttest.Build(t, "host/internal/guesttest/guests/probe")
+	guest := guesttest.Build(t, "dev/kit/guesttest/guests/probe")
 	sections := map[string][]byte{abi.ManifestSection: []byte(strings.ReplaceAll(fetching, "URL", server.URL+"/"))}
 	shipped := func() []host.Shipped {
 		wasm, err := wasmfile.Embed(guest, sections)

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/dev/kit/dirtest"
+	"github.com/hako-run/hako/dev/kit/guesttest"
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/wasmfile"
-	"github.com/hako-run/hako/internal/dirtest"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

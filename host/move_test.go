@@ -6,8 +6,8 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/hako-run/hako/dev/kit/guesttest"
 	"github.com/hako-run/hako/host/grant"
-	"github.com/hako-run/hako/host/internal/guesttest"
 )
 
 const movable = `
@@ -31,7 +31,7 @@ func TestMovedAddress(t *testing.T) {
 	t.Cleanup(server.Close)
 	w := newWorld(t, nil)
 	w.put("guest.yaml", []byte(movable))
-	w.put("guest.wasm", guesttest.Build(t, "host/internal/guesttest/guests/extism"))
+	w.put("guest.wasm", guesttest.Build(t, "dev/kit/guesttest/guests/extism"))
 	w.consentWith("guest.wasm", func(c *grant.Consent) {
 		c.HTTP = map[string]grant.HTTPMapping{"api": {URL: server.URL + "/mirror/"}, "other": {URL: server.URL + "/other"}}
 	})

@@ -10,9 +10,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/hako-run/hako/dev/kit/guesttest"
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/brokers/httpbroker"
-	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/pdk/abi"
@@ -27,7 +27,7 @@ version: 1.0.0
 tools: [{name: fetch, description: Fetches., inputSchema: {type: object}}]
 permissions: {http: [{name: api, url: "BASE", reason: r}]}
 `, "BASE", base)
-	wasm, err := wasmfile.Embed(guesttest.Build(t, "host/internal/guesttest/guests/probe"),
+	wasm, err := wasmfile.Embed(guesttest.Build(t, "dev/kit/guesttest/guests/probe"),
 		map[string][]byte{abi.ManifestSection: []byte(text)})
 	if err != nil {
 		t.Fatal(err)

@@ -8,9 +8,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/hako-run/hako/dev/kit/guesttest"
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/brokers/httpbroker"
-	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 )
 

@@ -3,7 +3,7 @@ package host
 import (
 	"slices"
 
-	"github.com/hako-run/hako/host/secretscan"
+	"github.com/hako-run/hako/host/govern/secretscan"
 )
 
 // SecretObserver is a pipeline.Observer that also observes secrets in logs of plugins. It is called concurrently.

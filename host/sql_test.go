@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/dev/kit/guesttest"
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/pdk/abi"
@@ -28,7 +28,7 @@ func database(t *testing.T, migrations ...string) []byte {
 	for _, migration := range migrations {
 		text += fmt.Sprintf("      - %q\n", migration)
 	}
-	wasm, err := wasmfile.Embed(guesttest.Build(t, "host/internal/guesttest/guests/sql"),
+	wasm, err := wasmfile.Embed(guesttest.Build(t, "dev/kit/guesttest/guests/sql"),
 		map[string][]byte{abi.ManifestSection: []byte(text)})
 	if err != nil {
 		t.Fatal(err)

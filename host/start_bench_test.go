@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/hako-run/hako/dev/kit/guesttest"
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/host/internal/guesttest"
 )
 
 func BenchmarkLoad50(b *testing.B) {

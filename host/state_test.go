@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/dev/kit/guesttest"
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/wasmfile"
@@ -25,7 +25,7 @@ permissions: {http: [{name: any, url: "https://example.com/", reason: the guest 
 // operator.
 func TestState(t *testing.T) {
 	t.Parallel()
-	wasm, err := wasmfile.Embed(guesttest.Build(t, "host/internal/guesttest/guests/probe"),
+	wasm, err := wasmfile.Embed(guesttest.Build(t, "dev/kit/guesttest/guests/probe"),
 		map[string][]byte{abi.ManifestSection: []byte(countManifest)})
 	if err != nil {
 		t.Fatal(err)

@@ -5,11 +5,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/dev/kit/guesttest"
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/catalog"
-	"github.com/hako-run/hako/host/internal/guesttest"
+	"github.com/hako-run/hako/host/govern/toolset"
 	"github.com/hako-run/hako/host/pipeline"
-	"github.com/hako-run/hako/host/toolset"
 	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -100,7 +100,7 @@ permissions: {http: [{name: api, url: "https://api.example.com/", configKey: ser
 // all tenants.
 func TestTenantsOfExtismGuests(t *testing.T) {
 	t.Parallel()
-	wasm, err := wasmfile.Embed(guesttest.Build(t, "host/internal/guesttest/guests/extism"),
+	wasm, err := wasmfile.Embed(guesttest.Build(t, "dev/kit/guesttest/guests/extism"),
 		map[string][]byte{abi.ManifestSection: []byte("name: guest\nversion: 1.0.0\nconfig: {tools: {type: string}}\n")})
 	if err != nil {
 		t.Fatal(err)

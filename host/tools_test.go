@@ -8,14 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/dev/kit/guesttest"
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/host/approval"
-	"github.com/hako-run/hako/host/audit"
-	"github.com/hako-run/hako/host/internal/guesttest"
+	"github.com/hako-run/hako/host/govern/approval"
+	"github.com/hako-run/hako/host/govern/audit"
+	"github.com/hako-run/hako/host/govern/policy"
+	"github.com/hako-run/hako/host/govern/quota"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
-	"github.com/hako-run/hako/host/policy"
-	"github.com/hako-run/hako/host/quota"
 	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -27,7 +27,7 @@ func composer(t *testing.T, names ...string) []byte {
 		"limits: {calls: 20, parallelCalls: 4}\ntools:\n"+
 		"  - {name: compose, description: d, inputSchema: {type: object}}\n"+
 		"  - {name: find, description: d, inputSchema: {type: object}}\n", strings.Join(names, ", "))
-	wasm, err := wasmfile.Embed(guesttest.Build(t, "host/internal/guesttest/guests/compose"),
+	wasm, err := wasmfile.Embed(guesttest.Build(t, "dev/kit/guesttest/guests/compose"),
 		map[string][]byte{abi.ManifestSection: []byte(text)})
 	if err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ stop() {
 trap stop EXIT
 
 # What plugins can offer comes from a plugin, approved like any other; the build tag adds the rest.
-"$hako" plugin build host/internal/guesttest/guests/conformance --output "$work/plugins/conformance.wasm" >"$results/build.log"
+"$hako" plugin build dev/kit/guesttest/guests/conformance --output "$work/plugins/conformance.wasm" >"$results/build.log"
 cat >"$work/hako.yaml" <<-END
 	plugins: [plugins]
 	shipped:

@@ -9,11 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/host/agent"
-	"github.com/hako-run/hako/host/mcpclient"
-	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/inspect"
-	"github.com/hako-run/hako/internal/report"
+	"github.com/hako-run/hako/host/app/config"
+	"github.com/hako-run/hako/host/app/inspect"
+	"github.com/hako-run/hako/host/app/report"
+	"github.com/hako-run/hako/host/frontend/agent"
+	"github.com/hako-run/hako/host/upstream/mcpclient"
 )
 
 // applyFlags are the flags of "agent apply".

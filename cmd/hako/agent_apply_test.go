@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/internal/fakes/fault"
-	"github.com/hako-run/hako/internal/fakes/managedagents"
+	"github.com/hako-run/hako/dev/fakes/fault"
+	"github.com/hako-run/hako/dev/fakes/managedagents"
 )
 
 const deniesFail = "version: 1\nrules:\n  - {name: no failing, action: deny, tools: [probe_fail], frontends: [agent]}\n"

@@ -6,9 +6,9 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/demo"
-	"github.com/hako-run/hako/internal/fakes/managedagents"
+	"github.com/hako-run/hako/dev/demo"
+	"github.com/hako-run/hako/dev/fakes/managedagents"
+	"github.com/hako-run/hako/host/app/config"
 )
 
 func (a *app) devAgentCommand() *cobra.Command {

@@ -3,10 +3,10 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/host/agent"
+	"github.com/hako-run/hako/host/app/config"
+	"github.com/hako-run/hako/host/app/report"
+	"github.com/hako-run/hako/host/frontend/agent"
 	"github.com/hako-run/hako/host/store"
-	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/report"
 )
 
 // mostAgentCalls limits the calls that "hako agent status" lists.

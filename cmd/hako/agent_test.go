@@ -14,9 +14,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/hako-run/hako/host/agent"
-	"github.com/hako-run/hako/internal/fakes/managedagents"
-	"github.com/hako-run/hako/internal/testwait"
+	"github.com/hako-run/hako/dev/fakes/managedagents"
+	"github.com/hako-run/hako/dev/kit/testwait"
+	"github.com/hako-run/hako/host/frontend/agent"
 )
 
 func TestDevAgent(t *testing.T) {

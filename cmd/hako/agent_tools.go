@@ -3,9 +3,9 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/host/agent"
-	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/server"
+	"github.com/hako-run/hako/host/app/config"
+	"github.com/hako-run/hako/host/app/server"
+	"github.com/hako-run/hako/host/frontend/agent"
 )
 
 func (a *app) agentToolsCommand() *cobra.Command {

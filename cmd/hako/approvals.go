@@ -7,12 +7,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/host/approval"
-	"github.com/hako-run/hako/host/audit"
-	"github.com/hako-run/hako/host/console"
+	"github.com/hako-run/hako/host/app/config"
+	"github.com/hako-run/hako/host/app/report"
+	"github.com/hako-run/hako/host/frontend/console"
+	"github.com/hako-run/hako/host/govern/approval"
+	"github.com/hako-run/hako/host/govern/audit"
 	"github.com/hako-run/hako/host/store"
-	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/report"
 )
 
 func (a *app) approvalsCommand() *cobra.Command {

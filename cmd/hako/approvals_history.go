@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/govern/audit"
 )
 
 func (a *app) approvalsHistoryCommand() *cobra.Command {

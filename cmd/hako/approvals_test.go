@@ -14,9 +14,9 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/hako-run/hako/host/approval"
+	"github.com/hako-run/hako/host/frontend/terminal"
+	"github.com/hako-run/hako/host/govern/approval"
 	"github.com/hako-run/hako/host/store/drivers"
-	"github.com/hako-run/hako/internal/terminal"
 )
 
 const askEcho = "version: 1\nrules: [{name: ask about echoes, action: ask, tools: [probe_echo], approvers: {users: [boss]}}]\n"

@@ -5,9 +5,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/host/approval"
-	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/terminal"
+	"github.com/hako-run/hako/host/app/config"
+	"github.com/hako-run/hako/host/frontend/terminal"
+	"github.com/hako-run/hako/host/govern/approval"
 )
 
 func (a *app) approvalsWatchCommand() *cobra.Command {

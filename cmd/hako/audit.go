@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/govern/audit"
 )
 
 func (a *app) auditCommand() *cobra.Command {

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/app/server"
+	"github.com/hako-run/hako/host/govern/audit"
 	"github.com/hako-run/hako/host/store"
-	"github.com/hako-run/hako/internal/server"
 )
 
 // withAudit calls do with the log in dir as given on the command line, or that of the configuration. There must be one.

@@ -4,9 +4,9 @@ import (
 	"context"
 	"log/slog"
 
-	"github.com/hako-run/hako/host/audit"
-	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/server"
+	"github.com/hako-run/hako/host/app/config"
+	"github.com/hako-run/hako/host/app/server"
+	"github.com/hako-run/hako/host/govern/audit"
 )
 
 // audited performs an operation of this process's user, and records it before and after in the audit log of the

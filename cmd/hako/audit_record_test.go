@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/govern/audit"
 	"github.com/hako-run/hako/host/grant"
 )
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/govern/audit"
 )
 
 // auditLog is a directory with a log of four records: two calls, an approval of a plugin and a checkpoint.

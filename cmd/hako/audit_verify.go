@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/host/audit"
-	"github.com/hako-run/hako/internal/report"
+	"github.com/hako-run/hako/host/app/report"
+	"github.com/hako-run/hako/host/govern/audit"
 )
 
 func (a *app) auditVerifyCommand() *cobra.Command {

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/internal/postgrestest"
+	"github.com/hako-run/hako/dev/kit/postgrestest"
 )
 
 // TestServeAwaitsItsDatabase: a replica that starts before its database is there waits, and says so although nobody is

@@ -13,14 +13,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/app/inspect"
+	"github.com/hako-run/hako/host/app/server"
 	"github.com/hako-run/hako/host/catalog"
-	"github.com/hako-run/hako/host/mcpclient"
+	"github.com/hako-run/hako/host/frontend/terminal"
+	"github.com/hako-run/hako/host/govern/audit"
 	"github.com/hako-run/hako/host/pipeline"
-	"github.com/hako-run/hako/internal/inspect"
-	"github.com/hako-run/hako/internal/server"
+	"github.com/hako-run/hako/host/upstream/mcpclient"
 	"github.com/hako-run/hako/internal/strictjson"
-	"github.com/hako-run/hako/internal/terminal"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

@@ -9,11 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/host/chat"
-	"github.com/hako-run/hako/host/mcpclient"
-	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/server"
-	"github.com/hako-run/hako/internal/terminal"
+	"github.com/hako-run/hako/host/app/config"
+	"github.com/hako-run/hako/host/app/server"
+	"github.com/hako-run/hako/host/frontend/chat"
+	"github.com/hako-run/hako/host/frontend/terminal"
+	"github.com/hako-run/hako/host/upstream/mcpclient"
 )
 
 // chatFlags are those of "hako chat".

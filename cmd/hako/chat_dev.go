@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/demo"
-	modelscript "github.com/hako-run/hako/internal/fakes/script"
+	"github.com/hako-run/hako/dev/demo"
+	modelscript "github.com/hako-run/hako/dev/fakes/script"
+	"github.com/hako-run/hako/host/app/config"
 )
 
 func (a *app) devChatCommand() *cobra.Command {

@@ -5,7 +5,7 @@ import (
 	"mime"
 	"path/filepath"
 
-	"github.com/hako-run/hako/host/chat"
+	"github.com/hako-run/hako/host/frontend/chat"
 	"github.com/hako-run/hako/internal/wholefile"
 )
 

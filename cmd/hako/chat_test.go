@@ -12,9 +12,9 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/hako-run/hako/internal/demo"
-	"github.com/hako-run/hako/internal/fakes"
-	"github.com/hako-run/hako/internal/testwait"
+	"github.com/hako-run/hako/dev/demo"
+	"github.com/hako-run/hako/dev/fakes"
+	"github.com/hako-run/hako/dev/kit/testwait"
 )
 
 // talking is a directory with a configuration for the fakes, whose models follow the script.

@@ -18,8 +18,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/hako-run/hako/internal/fakes"
-	"github.com/hako-run/hako/internal/fakes/freee"
+	"github.com/hako-run/hako/dev/fakes"
+	"github.com/hako-run/hako/dev/fakes/freee"
 )
 
 // values are the arguments or the result of a tool.

@@ -6,10 +6,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/internal/doctor"
-	"github.com/hako-run/hako/internal/inspect"
-	"github.com/hako-run/hako/internal/report"
-	"github.com/hako-run/hako/internal/server"
+	"github.com/hako-run/hako/host/app/doctor"
+	"github.com/hako-run/hako/host/app/inspect"
+	"github.com/hako-run/hako/host/app/report"
+	"github.com/hako-run/hako/host/app/server"
 )
 
 func (a *app) configCommand() *cobra.Command {

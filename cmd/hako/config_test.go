@@ -11,9 +11,9 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/inspect"
-	"github.com/hako-run/hako/internal/server"
+	"github.com/hako-run/hako/host/app/config"
+	"github.com/hako-run/hako/host/app/inspect"
+	"github.com/hako-run/hako/host/app/server"
 )
 
 // TestDotEnv: variables of .env beside the configuration count after those of the environment. It needs a process of

@@ -3,10 +3,10 @@
 package main
 
 import (
-	"github.com/hako-run/hako/host/mcpserver"
-	"github.com/hako-run/hako/host/mcpserver/conformance"
+	"github.com/hako-run/hako/dev/kit/mcpsuite"
+	"github.com/hako-run/hako/host/frontend/mcpserver"
 )
 
 func init() {
-	extension = &mcpserver.Extension{Configure: conformance.Configure, Register: conformance.Register}
+	extension = &mcpserver.Extension{Configure: mcpsuite.Configure, Register: mcpsuite.Register}
 }

@@ -6,11 +6,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/app/config"
+	"github.com/hako-run/hako/host/app/server"
 	"github.com/hako-run/hako/host/credential"
-	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/server"
-	"github.com/hako-run/hako/internal/terminal"
+	"github.com/hako-run/hako/host/frontend/terminal"
+	"github.com/hako-run/hako/host/govern/audit"
 )
 
 func (a *app) connectCommand() *cobra.Command {

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/host/govern/audit"
 )
 
 func (a *app) connectRemoveCommand() *cobra.Command {

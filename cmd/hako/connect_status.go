@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hako-run/hako/host/app/report"
 	"github.com/hako-run/hako/host/credential"
-	"github.com/hako-run/hako/internal/report"
 )
 
 func (a *app) connectStatusCommand() *cobra.Command {

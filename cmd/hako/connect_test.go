@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/internal/fakes/freee"
-	"github.com/hako-run/hako/internal/testwait"
+	"github.com/hako-run/hako/dev/fakes/freee"
+	"github.com/hako-run/hako/dev/kit/testwait"
 )
 
 // connectable is a directory whose configuration has credentials of every kind, with a fake of freee.

@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/host/audit"
-	"github.com/hako-run/hako/host/console"
+	"github.com/hako-run/hako/host/app/config"
+	"github.com/hako-run/hako/host/app/server"
+	"github.com/hako-run/hako/host/frontend/console"
+	"github.com/hako-run/hako/host/govern/audit"
 	"github.com/hako-run/hako/host/store"
-	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/server"
 )
 
 func (a *app) consoleCommand() *cobra.Command {

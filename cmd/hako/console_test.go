@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/internal/terminal"
+	"github.com/hako-run/hako/host/frontend/terminal"
 	"github.com/hako-run/hako/internal/visible"
 )
 

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hako-run/hako/dev/demo"
+	"github.com/hako-run/hako/dev/fakes"
 	"github.com/hako-run/hako/internal/address"
-	"github.com/hako-run/hako/internal/demo"
-	"github.com/hako-run/hako/internal/fakes"
 )
 
 func (a *app) devCommand() *cobra.Command {

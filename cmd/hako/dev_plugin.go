@@ -7,13 +7,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/app/choices"
+	"github.com/hako-run/hako/host/app/devloop"
+	"github.com/hako-run/hako/host/app/server"
+	"github.com/hako-run/hako/host/frontend/terminal"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/store"
-	"github.com/hako-run/hako/internal/choices"
-	"github.com/hako-run/hako/internal/devloop"
-	"github.com/hako-run/hako/internal/server"
-	"github.com/hako-run/hako/internal/terminal"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/internal/testwait"
+	"github.com/hako-run/hako/dev/kit/testwait"
 )
 
 // TestDevPlugin: after a save the plugin is built, brought into service and called.

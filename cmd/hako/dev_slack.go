@@ -9,13 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hako-run/hako/dev/demo"
+	"github.com/hako-run/hako/dev/fakes"
+	"github.com/hako-run/hako/dev/fakes/slack/play"
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/app/config"
+	"github.com/hako-run/hako/host/app/server"
 	"github.com/hako-run/hako/internal/address"
-	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/demo"
-	"github.com/hako-run/hako/internal/fakes"
-	"github.com/hako-run/hako/internal/fakes/slack/play"
-	"github.com/hako-run/hako/internal/server"
 )
 
 func (a *app) devSlackCommand() *cobra.Command {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/internal/testwait"
+	"github.com/hako-run/hako/dev/kit/testwait"
 )
 
 // scene plays lines in the fake Slack, and returns what people see.

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/internal/fakes"
-	"github.com/hako-run/hako/internal/testwait"
+	"github.com/hako-run/hako/dev/fakes"
+	"github.com/hako-run/hako/dev/kit/testwait"
 )
 
 // offline is a directory with a configuration for the fakes, which run as long as the test.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/internal/doctor"
-	"github.com/hako-run/hako/internal/report"
+	"github.com/hako-run/hako/host/app/doctor"
+	"github.com/hako-run/hako/host/app/report"
 )
 
 func (a *app) doctorCommand() *cobra.Command {

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/internal/dirtest"
-	"github.com/hako-run/hako/internal/doctor"
-	"github.com/hako-run/hako/internal/postgrestest"
+	"github.com/hako-run/hako/dev/kit/dirtest"
+	"github.com/hako-run/hako/dev/kit/postgrestest"
+	"github.com/hako-run/hako/host/app/doctor"
 )
 
 func TestDoctor(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/internal/postgrestest"
-	"github.com/hako-run/hako/internal/testwait"
+	"github.com/hako-run/hako/dev/kit/postgrestest"
+	"github.com/hako-run/hako/dev/kit/testwait"
 )
 
 // TestFullDatabase fills the disk of the database under load: with its tables, and with its write-ahead log. Calls are

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/internal/testcert"
+	"github.com/hako-run/hako/dev/kit/testcert"
 )
 
 func TestServeTLS(t *testing.T) {

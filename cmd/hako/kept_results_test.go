@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/internal/demo"
-	"github.com/hako-run/hako/internal/fakes"
-	"github.com/hako-run/hako/internal/fakes/managedagents"
-	"github.com/hako-run/hako/internal/fakes/slack"
+	"github.com/hako-run/hako/dev/demo"
+	"github.com/hako-run/hako/dev/fakes"
+	"github.com/hako-run/hako/dev/fakes/managedagents"
+	"github.com/hako-run/hako/dev/fakes/slack"
 )
 
 // numbered returns a text of n lines.

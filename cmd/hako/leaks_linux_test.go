@@ -11,10 +11,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/internal/demo"
-	"github.com/hako-run/hako/internal/fakes"
-	"github.com/hako-run/hako/internal/leaktest"
-	"github.com/hako-run/hako/internal/postgrestest"
+	"github.com/hako-run/hako/dev/demo"
+	"github.com/hako-run/hako/dev/fakes"
+	"github.com/hako-run/hako/dev/kit/leaktest"
+	"github.com/hako-run/hako/dev/kit/postgrestest"
 )
 
 // TestStartsThatFail: "hako serve" with all its frontends leaves nothing behind, wherever its start fails.

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/internal/testwait"
+	"github.com/hako-run/hako/dev/kit/testwait"
 )
 
 // TestLeftovers: what killed processes have left of interrupted writes is not offered, and is gone after a start. What

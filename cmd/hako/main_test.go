@@ -11,15 +11,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/dev/kit/mcpsuite"
+	"github.com/hako-run/hako/dev/kit/testprogram"
+	"github.com/hako-run/hako/dev/kit/testwait"
+	"github.com/hako-run/hako/host/app/gobuild"
+	"github.com/hako-run/hako/host/app/pluginfile"
 	"github.com/hako-run/hako/host/brokers/execbroker/confine"
-	"github.com/hako-run/hako/host/mcpserver"
-	"github.com/hako-run/hako/host/mcpserver/conformance"
+	"github.com/hako-run/hako/host/frontend/mcpserver"
 	"github.com/hako-run/hako/host/wasmfile"
-	"github.com/hako-run/hako/internal/gobuild"
-	"github.com/hako-run/hako/internal/pluginfile"
 	supervisor "github.com/hako-run/hako/internal/process"
-	"github.com/hako-run/hako/internal/testprogram"
-	"github.com/hako-run/hako/internal/testwait"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -33,7 +33,7 @@ func TestMain(m *testing.M) {
 	confine.Main()
 	supervisor.Main()
 	if os.Getenv(withFixtures) != "" {
-		extension = &mcpserver.Extension{Configure: conformance.Configure, Register: conformance.Register}
+		extension = &mcpserver.Extension{Configure: mcpsuite.Configure, Register: mcpsuite.Register}
 	}
 	if os.Getenv(asProgram) != "" {
 		main()

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/internal/mcpconfig"
+	"github.com/hako-run/hako/host/app/mcpconfig"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 

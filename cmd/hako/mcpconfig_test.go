@@ -13,7 +13,7 @@ import (
 	"github.com/pelletier/go-toml/v2"
 	"go.yaml.in/yaml/v3"
 
-	"github.com/hako-run/hako/internal/terminal"
+	"github.com/hako-run/hako/host/frontend/terminal"
 )
 
 func TestMCPConfig(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/internal/testwait"
+	"github.com/hako-run/hako/dev/kit/testwait"
 )
 
 // maxResidentAtRest bounds the resident memory of a server that nobody calls, in MiB.

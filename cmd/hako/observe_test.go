@@ -17,7 +17,7 @@ import (
 	spans "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/hako-run/hako/internal/fakes"
+	"github.com/hako-run/hako/dev/fakes"
 )
 
 // spanReceiver takes traces over OTLP.

@@ -6,13 +6,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/app/config"
+	"github.com/hako-run/hako/host/app/inspect"
+	"github.com/hako-run/hako/host/app/install"
+	"github.com/hako-run/hako/host/app/server"
+	"github.com/hako-run/hako/host/govern/audit"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/store"
-	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/inspect"
-	"github.com/hako-run/hako/internal/install"
-	"github.com/hako-run/hako/internal/server"
 )
 
 // addFlags are those of "hako plugin add".

@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/host/audit"
-	"github.com/hako-run/hako/internal/choices"
-	"github.com/hako-run/hako/internal/inspect"
-	"github.com/hako-run/hako/internal/server"
+	"github.com/hako-run/hako/host/app/choices"
+	"github.com/hako-run/hako/host/app/inspect"
+	"github.com/hako-run/hako/host/app/server"
+	"github.com/hako-run/hako/host/govern/audit"
 )
 
 func (a *app) pluginApproveCommand() *cobra.Command {

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/dev/kit/testprogram"
+	"github.com/hako-run/hako/host/app/gobuild"
 	"github.com/hako-run/hako/host/brokers/execbroker/confine"
 	"github.com/hako-run/hako/host/wasmfile"
-	"github.com/hako-run/hako/internal/gobuild"
-	"github.com/hako-run/hako/internal/testprogram"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

@@ -5,13 +5,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hako-run/hako/host/app/config"
+	"github.com/hako-run/hako/host/app/inspect"
+	"github.com/hako-run/hako/host/app/pluginfile"
+	"github.com/hako-run/hako/host/app/server"
+	"github.com/hako-run/hako/host/frontend/terminal"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/store"
-	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/inspect"
-	"github.com/hako-run/hako/internal/pluginfile"
-	"github.com/hako-run/hako/internal/server"
-	"github.com/hako-run/hako/internal/terminal"
 )
 
 func (a *app) pluginBuildCommand() *cobra.Command {

@@ -3,9 +3,9 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/install"
-	"github.com/hako-run/hako/internal/terminal"
+	"github.com/hako-run/hako/host/app/config"
+	"github.com/hako-run/hako/host/app/install"
+	"github.com/hako-run/hako/host/frontend/terminal"
 )
 
 func (a *app) pluginBundleCommand() *cobra.Command {

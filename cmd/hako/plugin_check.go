@@ -3,9 +3,9 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/pluginfile"
-	"github.com/hako-run/hako/internal/report"
+	"github.com/hako-run/hako/host/app/config"
+	"github.com/hako-run/hako/host/app/pluginfile"
+	"github.com/hako-run/hako/host/app/report"
 )
 
 func (a *app) pluginCheckCommand() *cobra.Command {

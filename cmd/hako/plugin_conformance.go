@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/internal/conformance"
-	"github.com/hako-run/hako/internal/pluginfile"
+	"github.com/hako-run/hako/host/app/conformance"
+	"github.com/hako-run/hako/host/app/pluginfile"
 )
 
 func (a *app) pluginConformanceCommand() *cobra.Command {

@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/internal/inspect"
-	"github.com/hako-run/hako/internal/pluginfile"
-	"github.com/hako-run/hako/internal/report"
+	"github.com/hako-run/hako/host/app/inspect"
+	"github.com/hako-run/hako/host/app/pluginfile"
+	"github.com/hako-run/hako/host/app/report"
 )
 
 func (a *app) pluginInspectCommand() *cobra.Command {

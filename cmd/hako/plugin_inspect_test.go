@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/hako-run/hako/internal/inspect"
+	"github.com/hako-run/hako/host/app/inspect"
 )
 
 func TestInspect(t *testing.T) {

@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/internal/inspect"
-	"github.com/hako-run/hako/internal/report"
+	"github.com/hako-run/hako/host/app/inspect"
+	"github.com/hako-run/hako/host/app/report"
 )
 
 func (a *app) pluginListCommand() *cobra.Command {

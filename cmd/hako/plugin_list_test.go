@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/internal/inspect"
+	"github.com/hako-run/hako/host/app/inspect"
 )
 
 func TestPluginList(t *testing.T) {

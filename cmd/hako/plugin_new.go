@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/internal/pluginfile"
-	"github.com/hako-run/hako/internal/terminal"
+	"github.com/hako-run/hako/host/app/pluginfile"
+	"github.com/hako-run/hako/host/frontend/terminal"
 )
 
 func (a *app) pluginNewCommand() *cobra.Command {

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/internal/pluginfile"
-	"github.com/hako-run/hako/internal/testprogram"
+	"github.com/hako-run/hako/dev/kit/testprogram"
+	"github.com/hako-run/hako/host/app/pluginfile"
 	"github.com/hako-run/hako/internal/wholefile"
 )
 

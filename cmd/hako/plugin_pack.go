@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/internal/pluginfile"
-	"github.com/hako-run/hako/internal/terminal"
+	"github.com/hako-run/hako/host/app/pluginfile"
+	"github.com/hako-run/hako/host/frontend/terminal"
 )
 
 func (a *app) pluginPackCommand() *cobra.Command {

@@ -6,10 +6,10 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/hako-run/hako/dev/kit/registrytest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/registry/lock"
 	"github.com/hako-run/hako/host/wasmfile"
-	"github.com/hako-run/hako/internal/registrytest"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hako-run/hako/host/app/pluginfile"
 	"github.com/hako-run/hako/host/registry"
-	"github.com/hako-run/hako/internal/pluginfile"
 )
 
 func (a *app) pluginPushCommand() *cobra.Command {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/internal/registrytest"
+	"github.com/hako-run/hako/dev/kit/registrytest"
 )
 
 // TestPluginPush publishes a plugin and adds it in another folder, by its version and by its digest.

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/inspect"
-	"github.com/hako-run/hako/internal/pluginfile"
+	"github.com/hako-run/hako/host/app/config"
+	"github.com/hako-run/hako/host/app/inspect"
+	"github.com/hako-run/hako/host/app/pluginfile"
 )
 
 func (a *app) pluginSearchCommand() *cobra.Command {

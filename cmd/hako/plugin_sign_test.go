@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/dev/kit/registrytest"
+	"github.com/hako-run/hako/dev/kit/sigstoretest"
 	"github.com/hako-run/hako/host/registry"
 	"github.com/hako-run/hako/host/registry/lock"
-	"github.com/hako-run/hako/internal/registrytest"
-	"github.com/hako-run/hako/internal/sigstoretest"
 )
 
 // keyPair writes a private and a public key into dir.

@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/install"
+	"github.com/hako-run/hako/host/app/config"
+	"github.com/hako-run/hako/host/app/install"
 )
 
 func (a *app) pluginOutdatedCommand() *cobra.Command {

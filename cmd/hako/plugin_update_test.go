@@ -12,12 +12,12 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/hako-run/hako/dev/kit/registrytest"
+	"github.com/hako-run/hako/dev/kit/testwait"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/registry"
 	"github.com/hako-run/hako/host/registry/lock"
 	"github.com/hako-run/hako/host/wasmfile"
-	"github.com/hako-run/hako/internal/registrytest"
-	"github.com/hako-run/hako/internal/testwait"
 )
 
 // publisher is a web server with one plugin, which changes.

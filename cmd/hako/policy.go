@@ -3,14 +3,14 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/host/mcpserver/auth"
+	"github.com/hako-run/hako/host/app/config"
+	"github.com/hako-run/hako/host/app/inspect"
+	"github.com/hako-run/hako/host/app/report"
+	"github.com/hako-run/hako/host/app/server"
+	"github.com/hako-run/hako/host/frontend/mcpserver/auth"
+	"github.com/hako-run/hako/host/govern/policy"
 	"github.com/hako-run/hako/host/pipeline"
-	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/store"
-	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/inspect"
-	"github.com/hako-run/hako/internal/report"
-	"github.com/hako-run/hako/internal/server"
 )
 
 func (a *app) policyCommand() *cobra.Command {

@@ -3,10 +3,10 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/host/policy"
-	"github.com/hako-run/hako/host/policy/policytest"
-	"github.com/hako-run/hako/internal/inspect"
-	"github.com/hako-run/hako/internal/report"
+	"github.com/hako-run/hako/host/app/inspect"
+	"github.com/hako-run/hako/host/app/report"
+	"github.com/hako-run/hako/host/govern/policy"
+	"github.com/hako-run/hako/host/govern/policy/policytest"
 )
 
 func (a *app) policyTestCommand() *cobra.Command {

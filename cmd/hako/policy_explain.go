@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/host/policy"
-	"github.com/hako-run/hako/internal/inspect"
+	"github.com/hako-run/hako/host/app/inspect"
+	"github.com/hako-run/hako/host/govern/policy"
 )
 
 func (a *app) policyExplainCommand() *cobra.Command {

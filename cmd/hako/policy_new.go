@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/host/app/config"
 	"github.com/hako-run/hako/internal/wholefile"
 )
 

@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/host/policy"
-	"github.com/hako-run/hako/internal/report"
+	"github.com/hako-run/hako/host/app/report"
+	"github.com/hako-run/hako/host/govern/policy"
 )
 
 func (a *app) policyTableCommand() *cobra.Command {

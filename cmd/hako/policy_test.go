@@ -16,9 +16,9 @@ import (
 	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/coreos/go-oidc/v3/oidc/oidctest"
 
-	"github.com/hako-run/hako/host/bearer"
-	"github.com/hako-run/hako/host/policy"
-	"github.com/hako-run/hako/host/policy/policytest"
+	"github.com/hako-run/hako/host/frontend/bearer"
+	"github.com/hako-run/hako/host/govern/policy"
+	"github.com/hako-run/hako/host/govern/policy/policytest"
 )
 
 const testPolicy = `version: 1

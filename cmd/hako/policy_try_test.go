@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/host/policy/policytry"
+	"github.com/hako-run/hako/host/govern/policy/policytry"
 )
 
 // TestPolicyTry: a policy is tried on the calls in the audit log.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/internal/postgrestest"
+	"github.com/hako-run/hako/dev/kit/postgrestest"
 )
 
 // overPostgres is a workplace whose store is a database.

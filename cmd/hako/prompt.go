@@ -5,8 +5,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hako-run/hako/host/frontend/terminal"
 	"github.com/hako-run/hako/host/pipeline"
-	"github.com/hako-run/hako/internal/terminal"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

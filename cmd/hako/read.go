@@ -3,9 +3,9 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/host/mcpclient"
+	"github.com/hako-run/hako/host/frontend/terminal"
 	"github.com/hako-run/hako/host/pipeline"
-	"github.com/hako-run/hako/internal/terminal"
+	"github.com/hako-run/hako/host/upstream/mcpclient"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

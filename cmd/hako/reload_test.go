@@ -16,11 +16,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/internal/demo"
-	"github.com/hako-run/hako/internal/fakes"
-	modelscript "github.com/hako-run/hako/internal/fakes/script"
-	"github.com/hako-run/hako/internal/fakes/slack"
-	"github.com/hako-run/hako/internal/testwait"
+	"github.com/hako-run/hako/dev/demo"
+	"github.com/hako-run/hako/dev/fakes"
+	modelscript "github.com/hako-run/hako/dev/fakes/script"
+	"github.com/hako-run/hako/dev/fakes/slack"
+	"github.com/hako-run/hako/dev/kit/testwait"
 )
 
 // reloading is a "hako serve" whose configuration changes.

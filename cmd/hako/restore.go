@@ -5,10 +5,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/host/audit"
-	"github.com/hako-run/hako/host/backup"
-	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/report"
+	"github.com/hako-run/hako/host/app/backup"
+	"github.com/hako-run/hako/host/app/config"
+	"github.com/hako-run/hako/host/app/report"
+	"github.com/hako-run/hako/host/govern/audit"
 )
 
 func (a *app) restoreCommand() *cobra.Command {

@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/host/app/config"
+	"github.com/hako-run/hako/host/frontend/terminal"
 	"github.com/hako-run/hako/internal/strictyaml"
-	"github.com/hako-run/hako/internal/terminal"
 )
 
 // app is one run of the program.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/internal/testprogram"
+	"github.com/hako-run/hako/dev/kit/testprogram"
 )
 
 // tree makes a directory for each name that ends in "/", and files of the others, below dir.

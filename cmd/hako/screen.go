@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/internal/terminal"
+	"github.com/hako-run/hako/host/frontend/terminal"
 )
 
 // block is an argument of printf that may have several lines.

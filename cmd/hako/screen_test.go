@@ -13,10 +13,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/terminal"
+	"github.com/hako-run/hako/dev/kit/visibletest"
+	"github.com/hako-run/hako/host/app/config"
+	"github.com/hako-run/hako/host/frontend/terminal"
 	"github.com/hako-run/hako/internal/visible"
-	"github.com/hako-run/hako/internal/visible/visibletest"
 )
 
 // atTerminal is invoke with standard output and standard error at a terminal.
@@ -103,16 +103,16 @@ func TestHostileTerminal(t *testing.T) {
 	})
 }
 
-// TestPrinting: only the screen prints text that may come from others, in this package and in internal/terminal.
+// TestPrinting: only the screen prints text that may come from others, in this package and in host/frontend/terminal.
 func TestPrinting(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	more, err := filepath.Glob("../../internal/terminal/*.go")
+	more, err := filepath.Glob("../../host/frontend/terminal/*.go")
 	if err != nil || len(more) == 0 {
-		t.Fatalf("internal/terminal: %v", err)
+		t.Fatalf("host/frontend/terminal: %v", err)
 	}
 	for _, file := range append(files, more...) {
 		if strings.HasSuffix(file, "_test.go") || filepath.Base(file) == "screen.go" {

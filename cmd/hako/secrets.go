@@ -3,8 +3,8 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/credential"
+	"github.com/hako-run/hako/host/govern/audit"
 )
 
 func (a *app) secretsCommand() *cobra.Command {

@@ -8,13 +8,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/host/mcpserver"
-	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/host/app/config"
+	"github.com/hako-run/hako/host/app/report"
+	"github.com/hako-run/hako/host/app/server"
+	"github.com/hako-run/hako/host/frontend/mcpserver"
+	"github.com/hako-run/hako/host/frontend/terminal"
 	"github.com/hako-run/hako/internal/process"
 	"github.com/hako-run/hako/internal/processors"
-	"github.com/hako-run/hako/internal/report"
-	"github.com/hako-run/hako/internal/server"
-	"github.com/hako-run/hako/internal/terminal"
 )
 
 // extension is nil except in a build with the tag conformance, whose MCP server has the fixtures of the conformance

@@ -18,8 +18,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/hako-run/hako/internal/terminal"
-	"github.com/hako-run/hako/internal/testwait"
+	"github.com/hako-run/hako/dev/kit/testwait"
+	"github.com/hako-run/hako/host/frontend/terminal"
 	"github.com/hako-run/hako/internal/visible"
 )
 

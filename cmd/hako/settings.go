@@ -10,11 +10,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/host/console"
+	"github.com/hako-run/hako/host/app/config"
+	"github.com/hako-run/hako/host/app/server"
+	"github.com/hako-run/hako/host/app/shipped"
+	"github.com/hako-run/hako/host/frontend/console"
 	"github.com/hako-run/hako/host/trace"
-	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/server"
-	"github.com/hako-run/hako/internal/shipped"
 )
 
 //go:embed default.yaml

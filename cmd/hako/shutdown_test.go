@@ -21,11 +21,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/guestcode"
-	"github.com/hako-run/hako/internal/server"
-	"github.com/hako-run/hako/internal/testprogram"
-	"github.com/hako-run/hako/internal/testwait"
+	"github.com/hako-run/hako/dev/guestcode"
+	"github.com/hako-run/hako/dev/kit/testprogram"
+	"github.com/hako-run/hako/dev/kit/testwait"
+	"github.com/hako-run/hako/host/app/config"
+	"github.com/hako-run/hako/host/app/server"
 )
 
 // busyGuest keeps the host at work: it reads 2,000 vectors of 50 MB from a sparse file, for ever.

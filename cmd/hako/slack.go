@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/host/slackbot"
+	"github.com/hako-run/hako/host/frontend/slackbot"
 )
 
 func (a *app) slackCommand() *cobra.Command {

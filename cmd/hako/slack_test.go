@@ -9,10 +9,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/internal/demo"
-	"github.com/hako-run/hako/internal/fakes"
-	"github.com/hako-run/hako/internal/fakes/slack"
-	"github.com/hako-run/hako/internal/testwait"
+	"github.com/hako-run/hako/dev/demo"
+	"github.com/hako-run/hako/dev/fakes"
+	"github.com/hako-run/hako/dev/fakes/slack"
+	"github.com/hako-run/hako/dev/kit/testwait"
 )
 
 // serveSlack starts hako serve with the bot, on the fakes, with a model that follows the script of "hako dev chat".

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"log/slog"
 
-	"github.com/hako-run/hako/host/store"
-	"github.com/hako-run/hako/internal/config"
 	"github.com/spf13/cobra"
+
+	"github.com/hako-run/hako/host/app/config"
+	"github.com/hako-run/hako/host/store"
 )
 
 // openStore is config.Config.OpenStore or InspectStore.

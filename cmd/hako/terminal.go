@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/term"
 
-	"github.com/hako-run/hako/internal/terminal"
+	"github.com/hako-run/hako/host/frontend/terminal"
 )
 
 // terminal is the terminal that this process runs at, if any.

@@ -7,13 +7,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/host/audit"
-	"github.com/hako-run/hako/host/bearer"
-	"github.com/hako-run/hako/host/console"
+	"github.com/hako-run/hako/host/app/config"
+	"github.com/hako-run/hako/host/app/report"
+	"github.com/hako-run/hako/host/app/server"
+	"github.com/hako-run/hako/host/frontend/bearer"
+	"github.com/hako-run/hako/host/frontend/console"
+	"github.com/hako-run/hako/host/govern/audit"
 	"github.com/hako-run/hako/host/store"
-	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/report"
-	"github.com/hako-run/hako/internal/server"
 )
 
 func (a *app) tokenCommand() *cobra.Command {

@@ -12,11 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/host/app/config"
 	"github.com/hako-run/hako/host/catalog"
-	"github.com/hako-run/hako/host/mcpserver"
-	"github.com/hako-run/hako/host/mcpserver/auth"
+	"github.com/hako-run/hako/host/frontend/mcpserver"
+	"github.com/hako-run/hako/host/frontend/mcpserver/auth"
 	"github.com/hako-run/hako/host/store/drivers"
-	"github.com/hako-run/hako/internal/config"
 )
 
 // TestTokenNew: the entry that is printed, put where the text says, lets the token in and no other.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/internal/inspect"
+	"github.com/hako-run/hako/host/app/inspect"
 )
 
 func TestTools(t *testing.T) {

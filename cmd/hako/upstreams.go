@@ -6,13 +6,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hako-run/hako/host/app/config"
+	"github.com/hako-run/hako/host/app/doctor"
+	"github.com/hako-run/hako/host/app/inspect"
+	"github.com/hako-run/hako/host/app/report"
+	"github.com/hako-run/hako/host/app/server"
 	"github.com/hako-run/hako/host/catalog"
-	"github.com/hako-run/hako/host/mcpclient"
-	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/doctor"
-	"github.com/hako-run/hako/internal/inspect"
-	"github.com/hako-run/hako/internal/report"
-	"github.com/hako-run/hako/internal/server"
+	"github.com/hako-run/hako/host/upstream/mcpclient"
 )
 
 func (a *app) upstreamsCommand() *cobra.Command {

@@ -6,9 +6,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hako-run/hako/host/app/config"
+	"github.com/hako-run/hako/host/app/inspect"
 	"github.com/hako-run/hako/host/registry/index"
-	"github.com/hako-run/hako/internal/config"
-	"github.com/hako-run/hako/internal/inspect"
 )
 
 func (a *app) upstreamsSearchCommand() *cobra.Command {

@@ -16,9 +16,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/hako-run/hako/internal/demo"
-	"github.com/hako-run/hako/internal/fakes/managedagents"
-	"github.com/hako-run/hako/internal/inspect"
+	"github.com/hako-run/hako/dev/demo"
+	"github.com/hako-run/hako/dev/fakes/managedagents"
+	"github.com/hako-run/hako/host/app/inspect"
 )
 
 // upstreamOf is an entry of mcp_servers.json for the hako of another directory.
@@ -96,7 +96,7 @@ func TestUpstreamsFromCache(t *testing.T) {
 }
 
 // TestCommandsWithMissingUpstreams: tools, chat and agent apply have the tools of a cached server without connecting it,
-// and say why another one is missing. How long they wait is in internal/server: TestAwaitLists.
+// and say why another one is missing. How long they wait is in host/app/server: TestAwaitLists.
 func TestCommandsWithMissingUpstreams(t *testing.T) {
 	t.Parallel()
 	server := mcp.NewServer(&mcp.Implementation{Name: "box", Version: "1"}, nil)

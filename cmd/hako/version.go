@@ -5,7 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/internal/buildinfo"
+	"github.com/hako-run/hako/host/app/buildinfo"
 )
 
 // version is set by the linker; go install leaves it to the build information.

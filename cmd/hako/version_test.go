@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/hako-run/hako/internal/buildinfo"
+	"github.com/hako-run/hako/host/app/buildinfo"
 )
 
 func TestVersion(t *testing.T) {

@@ -4,9 +4,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/host/mcpclient"
+	"github.com/hako-run/hako/host/app/config"
 	"github.com/hako-run/hako/host/store"
-	"github.com/hako-run/hako/internal/config"
+	"github.com/hako-run/hako/host/upstream/mcpclient"
 )
 
 // view gives a command the configuration and the plugins under it.

@@ -16,10 +16,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/internal/fakes"
-	"github.com/hako-run/hako/internal/fakes/script"
-	"github.com/hako-run/hako/internal/testprogram"
-	"github.com/hako-run/hako/internal/testwait"
+	"github.com/hako-run/hako/dev/fakes"
+	"github.com/hako-run/hako/dev/fakes/script"
+	"github.com/hako-run/hako/dev/kit/testprogram"
+	"github.com/hako-run/hako/dev/kit/testwait"
 )
 
 // process is a program that a test runs until it ends.

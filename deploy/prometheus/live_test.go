@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/internal/testprogram"
+	"github.com/hako-run/hako/dev/kit/testprogram"
 )
 
 var out = flag.String("hako.panels", "", "write how many series each panel shows to this file")

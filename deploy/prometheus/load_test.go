@@ -8,11 +8,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hako-run/hako/internal/fakes"
-	"github.com/hako-run/hako/internal/fakes/fault"
-	"github.com/hako-run/hako/internal/fakes/managedagents"
-	"github.com/hako-run/hako/internal/fakes/slack"
-	"github.com/hako-run/hako/internal/testwait"
+	"github.com/hako-run/hako/dev/fakes"
+	"github.com/hako-run/hako/dev/fakes/fault"
+	"github.com/hako-run/hako/dev/fakes/managedagents"
+	"github.com/hako-run/hako/dev/fakes/slack"
+	"github.com/hako-run/hako/dev/kit/testwait"
 )
 
 // made-up, and of the form of a token of GitHub's, so that the scan for secrets finds it.

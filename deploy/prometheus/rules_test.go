@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/internal/testprogram"
+	"github.com/hako-run/hako/dev/kit/testprogram"
 )
 
 // promtool runs Prometheus' own checker.

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/hako-run/hako/pdk/pdksqltest"
+	"github.com/hako-run/hako/dev/kit/pdksqltest"
 	"github.com/hako-run/hako/pdk/pdktest"
 )
 

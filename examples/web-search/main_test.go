@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/internal/fakes/fault"
-	"github.com/hako-run/hako/internal/fakes/search"
+	"github.com/hako-run/hako/dev/fakes/fault"
+	"github.com/hako-run/hako/dev/fakes/search"
 	"github.com/hako-run/hako/pdk"
 	"github.com/hako-run/hako/pdk/pdktest"
 )

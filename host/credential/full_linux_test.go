@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hako-run/hako/internal/testwait"
+	"github.com/hako-run/hako/dev/kit/testwait"
 )
 
 // limitFiles limits the size of a process's files, which has the effect of a full disk.

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/internal/postgrestest"
+	"github.com/hako-run/hako/dev/kit/postgrestest"
 )
 
 // TestHostileStore: a modified row, or a row of another tenant, provides no token.

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/dev/kit/postgrestest"
 	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/host/store/drivers"
-	"github.com/hako-run/hako/internal/postgrestest"
 )
 
 func TestParseKeys(t *testing.T) {

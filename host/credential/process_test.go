@@ -16,10 +16,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/dev/kit/postgrestest"
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/host/store"
-	"github.com/hako-run/hako/internal/postgrestest"
 )
 
 // The environment variables childDir and childServer make the test binary run child.

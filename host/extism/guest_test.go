@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/dev/kit/guesttest"
 	"github.com/hako-run/hako/host/brokers/httpbroker"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/extism"
-	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/host/wasmfile"
@@ -22,7 +22,7 @@ import (
 // guest builds the test guest, whose exports make it one of the first family.
 func guest(t testing.TB) []byte {
 	t.Helper()
-	return guesttest.Build(t, "host/internal/guesttest/guests/extism")
+	return guesttest.Build(t, "dev/kit/guesttest/guests/extism")
 }
 
 // second converts the guest to the second family: it renames an export that only the first family has.

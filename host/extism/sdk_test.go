@@ -13,8 +13,8 @@ import (
 	sdk "github.com/extism/go-sdk"
 	"github.com/tetratelabs/wazero"
 
+	"github.com/hako-run/hako/dev/kit/guesttest"
 	"github.com/hako-run/hako/host/grant"
-	"github.com/hako-run/hako/host/internal/guesttest"
 )
 
 // compiled loads the guest in the Extism SDK for Go, whose host functions this package replaces.

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/dev/kit/postgrestest"
+	"github.com/hako-run/hako/dev/kit/storetest"
 	"github.com/hako-run/hako/host/grant"
-	"github.com/hako-run/hako/internal/postgrestest"
-	"github.com/hako-run/hako/internal/storetest"
 )
 
 // TestHostileStore: invalid consents in the store, or consents of another version, are an error and take no effect.

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/dev/kit/testprogram"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
-	"github.com/hako-run/hako/internal/testprogram"
 )
 
 // TestRoots grants roots: their names, their rules, what they hide, and where the plugin is told that they are.

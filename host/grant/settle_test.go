@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/dev/kit/testprogram"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
-	"github.com/hako-run/hako/internal/testprogram"
 )
 
 // realDir returns a folder whose path has no symbolic links.

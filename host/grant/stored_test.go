@@ -7,11 +7,11 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/hako-run/hako/dev/kit/postgrestest"
+	"github.com/hako-run/hako/dev/kit/storetest"
+	"github.com/hako-run/hako/dev/kit/testwait"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/store"
-	"github.com/hako-run/hako/internal/postgrestest"
-	"github.com/hako-run/hako/internal/storetest"
-	"github.com/hako-run/hako/internal/testwait"
 )
 
 func stored(t *testing.T, s *store.Store, path string) *grant.File {

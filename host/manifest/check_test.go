@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/host/internal/wasmtest"
+	"github.com/hako-run/hako/dev/kit/wasmtest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/pdk/abi"

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/dev/kit/wasmtest"
 	"github.com/hako-run/hako/host/component/wasi"
-	"github.com/hako-run/hako/host/internal/wasmtest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/wasm/component"
 	"github.com/hako-run/hako/host/wasmfile"

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/govern/approval"
+	"github.com/hako-run/hako/host/govern/quota"
 	"github.com/hako-run/hako/host/limit"
-	"github.com/hako-run/hako/host/quota"
 	"github.com/hako-run/hako/internal/lang"
 	"github.com/hako-run/hako/pdk/abi"
 )

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/govern/audit"
 	"github.com/hako-run/hako/internal/clip"
 	"github.com/hako-run/hako/pdk/abi"
 )

@@ -12,10 +12,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/govern/approval"
+	"github.com/hako-run/hako/host/govern/policy"
 	"github.com/hako-run/hako/host/identity"
-	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/host/trace"
 	"github.com/hako-run/hako/pdk/abi"
 )

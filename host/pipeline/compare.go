@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/govern/approval"
+	"github.com/hako-run/hako/host/govern/policy"
 	"github.com/hako-run/hako/host/manifest"
-	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/internal/clip"
 	"github.com/hako-run/hako/pdk/abi"
 )

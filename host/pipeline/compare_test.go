@@ -7,12 +7,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/govern/approval"
+	"github.com/hako-run/hako/host/govern/policy"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
-	"github.com/hako-run/hako/host/policy"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

@@ -8,10 +8,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/elicitation"
+	"github.com/hako-run/hako/host/govern/approval"
+	"github.com/hako-run/hako/host/govern/secretscan"
 	"github.com/hako-run/hako/host/identity"
-	"github.com/hako-run/hako/host/secretscan"
 	"github.com/hako-run/hako/host/trace"
 	"github.com/hako-run/hako/internal/callclock"
 )

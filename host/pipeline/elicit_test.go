@@ -10,12 +10,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/hako-run/hako/host/approval"
-	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/elicitation"
+	"github.com/hako-run/hako/host/govern/approval"
+	"github.com/hako-run/hako/host/govern/audit"
+	"github.com/hako-run/hako/host/govern/secretscan"
 	"github.com/hako-run/hako/host/manifest"
-	"github.com/hako-run/hako/host/secretscan"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

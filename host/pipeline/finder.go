@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/govern/toolset"
 	"github.com/hako-run/hako/host/manifest"
-	"github.com/hako-run/hako/host/toolset"
 	"github.com/hako-run/hako/internal/typescript"
 	"github.com/hako-run/hako/pdk/abi"
 )

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/host/govern/quota"
+	"github.com/hako-run/hako/host/govern/toolset"
 	"github.com/hako-run/hako/host/pipeline"
-	"github.com/hako-run/hako/host/quota"
-	"github.com/hako-run/hako/host/toolset"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

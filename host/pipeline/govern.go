@@ -8,12 +8,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hako-run/hako/host/approval"
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/govern/approval"
+	"github.com/hako-run/hako/host/govern/policy"
+	"github.com/hako-run/hako/host/govern/quota"
 	"github.com/hako-run/hako/host/manifest"
-	"github.com/hako-run/hako/host/policy"
-	"github.com/hako-run/hako/host/quota"
 	"github.com/hako-run/hako/host/trace"
 	"github.com/hako-run/hako/internal/callclock"
 )

@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/host/approval"
-	"github.com/hako-run/hako/host/audit"
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/govern/approval"
+	"github.com/hako-run/hako/host/govern/audit"
+	"github.com/hako-run/hako/host/govern/policy"
+	"github.com/hako-run/hako/host/govern/quota"
 	"github.com/hako-run/hako/host/pipeline"
-	"github.com/hako-run/hako/host/policy"
-	"github.com/hako-run/hako/host/quota"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

@@ -9,9 +9,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/hako-run/hako/dev/kit/memorytest"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/pipeline"
-	"github.com/hako-run/hako/internal/memorytest"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

@@ -15,10 +15,10 @@ import (
 	"unicode"
 
 	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/govern/policy"
+	"github.com/hako-run/hako/host/govern/results"
+	"github.com/hako-run/hako/host/govern/secretscan"
 	"github.com/hako-run/hako/host/manifest"
-	"github.com/hako-run/hako/host/policy"
-	"github.com/hako-run/hako/host/results"
-	"github.com/hako-run/hako/host/secretscan"
 	"github.com/hako-run/hako/host/trace"
 	"github.com/hako-run/hako/internal/strictjson"
 	"github.com/hako-run/hako/internal/strictyaml"

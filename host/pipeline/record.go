@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hako-run/hako/host/audit"
-	"github.com/hako-run/hako/host/policy"
-	"github.com/hako-run/hako/host/secretscan"
+	"github.com/hako-run/hako/host/govern/audit"
+	"github.com/hako-run/hako/host/govern/policy"
+	"github.com/hako-run/hako/host/govern/secretscan"
 )
 
 // Record describes a call that has ended. Observers may keep it: it shares no memory with the request, the response or

@@ -5,9 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/host/govern/results"
+	"github.com/hako-run/hako/host/govern/secretscan"
 	"github.com/hako-run/hako/host/pipeline"
-	"github.com/hako-run/hako/host/results"
-	"github.com/hako-run/hako/host/secretscan"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

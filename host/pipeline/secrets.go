@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hako-run/hako/host/approval"
-	"github.com/hako-run/hako/host/secretscan"
+	"github.com/hako-run/hako/host/govern/approval"
+	"github.com/hako-run/hako/host/govern/secretscan"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/govern/audit"
+	"github.com/hako-run/hako/host/govern/secretscan"
 	"github.com/hako-run/hako/host/pipeline"
-	"github.com/hako-run/hako/host/secretscan"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

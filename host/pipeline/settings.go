@@ -1,6 +1,6 @@
 package pipeline
 
-import "github.com/hako-run/hako/host/toolset"
+import "github.com/hako-run/hako/host/govern/toolset"
 
 // Settings are the options that can change while the Pipeline is in use.
 type Settings struct {

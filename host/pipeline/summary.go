@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/govern/audit"
 	"github.com/hako-run/hako/internal/jsonstring"
 	"github.com/hako-run/hako/pdk/abi"
 )

@@ -5,7 +5,7 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/hako-run/hako/host/audit"
+	"github.com/hako-run/hako/host/govern/audit"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

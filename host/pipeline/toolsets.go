@@ -5,8 +5,8 @@ import (
 	"sync"
 
 	"github.com/hako-run/hako/host/catalog"
-	"github.com/hako-run/hako/host/policy"
-	"github.com/hako-run/hako/host/toolset"
+	"github.com/hako-run/hako/host/govern/policy"
+	"github.com/hako-run/hako/host/govern/toolset"
 )
 
 // offer is the part of the catalog that a caller is offered: all of it, or a toolset's view of it.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/host/govern/toolset"
 	"github.com/hako-run/hako/host/pipeline"
-	"github.com/hako-run/hako/host/toolset"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

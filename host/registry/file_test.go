@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/dev/kit/registrytest"
 	"github.com/hako-run/hako/host/registry"
-	"github.com/hako-run/hako/internal/registrytest"
 )
 
 // TestPullFile: the file of an artifact arrives once, and again when the tag has moved.

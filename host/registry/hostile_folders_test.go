@@ -10,8 +10,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hako-run/hako/dev/kit/registrytest"
 	"github.com/hako-run/hako/host/registry"
-	"github.com/hako-run/hako/internal/registrytest"
 )
 
 // TestHostileFolders: a folder that passes for a bundle has no pipe that hako waits for, and no device that it reads.

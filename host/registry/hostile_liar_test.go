@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/dev/kit/registrytest"
 	"github.com/hako-run/hako/host/registry"
-	"github.com/hako-run/hako/internal/registrytest"
 )
 
 // TestHostileTokenServers: a registry with TLS names the server that gives tokens for the operator's password, and

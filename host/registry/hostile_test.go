@@ -20,10 +20,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/dev/kit/registrytest"
+	"github.com/hako-run/hako/dev/kit/testcert"
 	"github.com/hako-run/hako/host/registry"
 	"github.com/hako-run/hako/host/wasmfile"
-	"github.com/hako-run/hako/internal/registrytest"
-	"github.com/hako-run/hako/internal/testcert"
 )
 
 const (

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/dev/kit/registrytest"
 	"github.com/hako-run/hako/host/plugincopies"
 	"github.com/hako-run/hako/host/registry"
-	"github.com/hako-run/hako/internal/registrytest"
 )
 
 // bundled writes a layout with the plugin at r and, as a file, the plugin itself.

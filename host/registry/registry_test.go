@@ -10,9 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/dev/kit/registrytest"
 	"github.com/hako-run/hako/host/registry"
 	"github.com/hako-run/hako/host/wasmfile"
-	"github.com/hako-run/hako/internal/registrytest"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

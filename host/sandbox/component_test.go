@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/hako-run/hako/dev/kit/guesttest"
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/brokers/execbroker"
 	"github.com/hako-run/hako/host/brokers/httpbroker"
@@ -21,7 +22,6 @@ import (
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/component/wasi"
 	"github.com/hako-run/hako/host/grant"
-	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/pdk/abi"

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/host/internal/guesttest"
+	"github.com/hako-run/hako/dev/kit/guesttest"
 	"github.com/hako-run/hako/host/sandbox"
 )
 

@@ -6,10 +6,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/dev/kit/memorytest"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
-	"github.com/hako-run/hako/internal/memorytest"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

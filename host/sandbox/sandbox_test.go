@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/dev/kit/guesttest"
 	"github.com/hako-run/hako/host/catalog"
-	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/limit"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
@@ -53,7 +53,7 @@ func newPlugin(t *testing.T, options sandbox.Options, spec sandbox.Spec) *sandbo
 }
 
 func probe(t testing.TB) func() ([]byte, error) {
-	wasm := guesttest.Build(t, "host/internal/guesttest/guests/probe")
+	wasm := guesttest.Build(t, "dev/kit/guesttest/guests/probe")
 	return func() ([]byte, error) { return wasm, nil }
 }
 

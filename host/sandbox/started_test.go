@@ -8,13 +8,13 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/hako-run/hako/dev/guestcode"
+	"github.com/hako-run/hako/dev/kit/guesttest"
 	"github.com/hako-run/hako/host/brokers/httpbroker"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/grant"
-	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
-	"github.com/hako-run/hako/internal/guestcode"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

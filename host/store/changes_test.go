@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/dev/kit/storetest"
+	"github.com/hako-run/hako/dev/kit/testwait"
 	"github.com/hako-run/hako/host/store"
-	"github.com/hako-run/hako/internal/storetest"
-	"github.com/hako-run/hako/internal/testwait"
 )
 
 func TestChanges(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/dev/kit/storetest"
 	"github.com/hako-run/hako/host/store"
-	"github.com/hako-run/hako/internal/storetest"
 )
 
 // TestTime: all replicas see the server's time, whatever their own clocks show.

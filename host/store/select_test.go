@@ -6,9 +6,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/hako-run/hako/dev/kit/postgrestest"
+	"github.com/hako-run/hako/dev/kit/storetest"
 	"github.com/hako-run/hako/host/store"
-	"github.com/hako-run/hako/internal/postgrestest"
-	"github.com/hako-run/hako/internal/storetest"
 )
 
 const selectWords = "SELECT text FROM note ORDER BY id"

@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/dev/kit/postgrestest"
+	"github.com/hako-run/hako/dev/kit/storetest"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/host/store/drivers"
-	"github.com/hako-run/hako/internal/postgrestest"
-	"github.com/hako-run/hako/internal/storetest"
 )
 
 // lockPoll is longer than the interval at which a directory tries to acquire a lock.

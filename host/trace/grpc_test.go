@@ -24,7 +24,7 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/hako-run/hako/internal/testcert"
+	"github.com/hako-run/hako/dev/kit/testcert"
 )
 
 // grpcReceiver is an OTLP receiver of the gRPC module.

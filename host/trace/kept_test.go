@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/dev/kit/memorytest"
 	"github.com/hako-run/hako/host/trace"
-	"github.com/hako-run/hako/internal/memorytest"
 )
 
 // TestRecordingKeepsCopies: steps and log lines of a call do not keep the texts of which theirs are parts.

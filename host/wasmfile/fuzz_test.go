@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/hako-run/hako/host/internal/wasmtest"
+	"github.com/hako-run/hako/dev/kit/wasmtest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/pdk/abi"

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/internal/memorytest"
+	"github.com/hako-run/hako/dev/kit/memorytest"
 )
 
 func TestClip(t *testing.T) {

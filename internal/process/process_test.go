@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/dev/kit/testwait"
 	"github.com/hako-run/hako/internal/process"
-	"github.com/hako-run/hako/internal/testwait"
 )
 
 // The environment variable asHost makes the test binary start itself as a program and wait; asProgram makes it run as

@@ -14,7 +14,7 @@ import (
 )
 
 // spoken are the packages whose problems have Japanese texts: this one, and those that read the policy and its cases.
-var spoken = []string{".", "../../host/policy", "../../host/policy/policytest"}
+var spoken = []string{".", "../../host/govern/policy", "../../host/govern/policy/policytest"}
 
 // TestJapanese: there is a Japanese text for each format of a problem in these packages, with the same verbs, and none
 // for other formats.
@@ -35,7 +35,7 @@ func TestJapanese(t *testing.T) {
 		}
 	}
 	// Words for kinds of things and the text of manifest.ReadText come from other packages too.
-	for _, dir := range []string{"../../host/manifest", "../../host/schema", "../../host/grant", "../../host/toolset"} {
+	for _, dir := range []string{"../../host/manifest", "../../host/schema", "../../host/grant", "../../host/govern/toolset"} {
 		inspect(t, dir, map[string]bool{}, literals)
 	}
 	for format := range japanese {

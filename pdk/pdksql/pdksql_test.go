@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/dev/kit/pdksqltest"
 	"github.com/hako-run/hako/pdk/abi"
 	"github.com/hako-run/hako/pdk/pdksql"
-	"github.com/hako-run/hako/pdk/pdksqltest"
 	"github.com/hako-run/hako/pdk/pdktest"
 )
 

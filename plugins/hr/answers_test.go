@@ -3,8 +3,8 @@ package main
 import (
 	"testing"
 
-	freeefake "github.com/hako-run/hako/internal/fakes/freee"
-	kotfake "github.com/hako-run/hako/internal/fakes/kot"
+	freeefake "github.com/hako-run/hako/dev/fakes/freee"
+	kotfake "github.com/hako-run/hako/dev/fakes/kot"
 )
 
 // Ids of the made-up people.

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	freeefake "github.com/hako-run/hako/internal/fakes/freee"
-	kotfake "github.com/hako-run/hako/internal/fakes/kot"
-	smarthrfake "github.com/hako-run/hako/internal/fakes/smarthr"
+	freeefake "github.com/hako-run/hako/dev/fakes/freee"
+	kotfake "github.com/hako-run/hako/dev/fakes/kot"
+	smarthrfake "github.com/hako-run/hako/dev/fakes/smarthr"
 	"github.com/hako-run/hako/pdk/pdktest"
 )
 

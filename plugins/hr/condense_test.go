@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	freeefake "github.com/hako-run/hako/internal/fakes/freee"
-	kotfake "github.com/hako-run/hako/internal/fakes/kot"
+	freeefake "github.com/hako-run/hako/dev/fakes/freee"
+	kotfake "github.com/hako-run/hako/dev/fakes/kot"
 )
 
 // vendorDays returns what a vendor tells of people's days in May 2026, before anything is left out.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	freeefake "github.com/hako-run/hako/internal/fakes/freee"
+	freeefake "github.com/hako-run/hako/dev/fakes/freee"
 	"github.com/hako-run/hako/pdk"
 )
 

@@ -4,8 +4,8 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/hako-run/hako/internal/fakes/fault"
-	freeefake "github.com/hako-run/hako/internal/fakes/freee"
+	"github.com/hako-run/hako/dev/fakes/fault"
+	freeefake "github.com/hako-run/hako/dev/fakes/freee"
 )
 
 // TestFreeeErrors checks that every documented refusal comes with freee's own words, a remedy and the id of the request.

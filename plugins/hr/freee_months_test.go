@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/internal/fakes/fault"
-	freeefake "github.com/hako-run/hako/internal/fakes/freee"
+	"github.com/hako-run/hako/dev/fakes/fault"
+	freeefake "github.com/hako-run/hako/dev/fakes/freee"
 )
 
 // asked lists the pay months and days that were asked for, shortened.

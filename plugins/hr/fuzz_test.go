@@ -8,9 +8,9 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	freeefake "github.com/hako-run/hako/internal/fakes/freee"
-	kotfake "github.com/hako-run/hako/internal/fakes/kot"
-	smarthrfake "github.com/hako-run/hako/internal/fakes/smarthr"
+	freeefake "github.com/hako-run/hako/dev/fakes/freee"
+	kotfake "github.com/hako-run/hako/dev/fakes/kot"
+	smarthrfake "github.com/hako-run/hako/dev/fakes/smarthr"
 )
 
 // body is a fake's answer, cut down, as a seed.

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/internal/fakes/fault"
-	kotfake "github.com/hako-run/hako/internal/fakes/kot"
+	"github.com/hako-run/hako/dev/fakes/fault"
+	kotfake "github.com/hako-run/hako/dev/fakes/kot"
 	"github.com/hako-run/hako/pdk/pdktest"
 )
 

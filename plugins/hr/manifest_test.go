@@ -11,8 +11,8 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	freeefake "github.com/hako-run/hako/dev/fakes/freee"
 	"github.com/hako-run/hako/host/manifest"
-	freeefake "github.com/hako-run/hako/internal/fakes/freee"
 )
 
 func readManifest(t *testing.T) *manifest.Manifest {

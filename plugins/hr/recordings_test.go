@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
+	freeefake "github.com/hako-run/hako/dev/fakes/freee"
+	kotfake "github.com/hako-run/hako/dev/fakes/kot"
+	smarthrfake "github.com/hako-run/hako/dev/fakes/smarthr"
 	"github.com/hako-run/hako/host/brokers/httpbroker"
-	freeefake "github.com/hako-run/hako/internal/fakes/freee"
-	kotfake "github.com/hako-run/hako/internal/fakes/kot"
-	smarthrfake "github.com/hako-run/hako/internal/fakes/smarthr"
 	"github.com/hako-run/hako/pdk/pdktest"
 )
 

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/internal/fakes/fault"
+	"github.com/hako-run/hako/dev/fakes/fault"
 )
 
 // The tests in this file read freee's published schema and samples. They are not part of the project: where they are

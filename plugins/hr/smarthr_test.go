@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/hako-run/hako/internal/fakes/fault"
-	smarthrfake "github.com/hako-run/hako/internal/fakes/smarthr"
+	"github.com/hako-run/hako/dev/fakes/fault"
+	smarthrfake "github.com/hako-run/hako/dev/fakes/smarthr"
 )
 
 func TestSmartHRPages(t *testing.T) {

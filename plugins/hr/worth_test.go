@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/internal/fakes/fault"
-	freeefake "github.com/hako-run/hako/internal/fakes/freee"
-	kotfake "github.com/hako-run/hako/internal/fakes/kot"
+	"github.com/hako-run/hako/dev/fakes/fault"
+	freeefake "github.com/hako-run/hako/dev/fakes/freee"
+	kotfake "github.com/hako-run/hako/dev/fakes/kot"
 	"github.com/hako-run/hako/pdk/abi"
 	"github.com/hako-run/hako/pdk/pdktest"
 )

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/internal/fakes/fault"
-	"github.com/hako-run/hako/internal/fakes/google"
+	"github.com/hako-run/hako/dev/fakes/fault"
+	"github.com/hako-run/hako/dev/fakes/google"
 	"github.com/hako-run/hako/pdk/abi"
 	"github.com/hako-run/hako/pdk/pdktest"
 )

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/internal/fakes/fault"
-	"github.com/hako-run/hako/internal/fakes/slack"
+	"github.com/hako-run/hako/dev/fakes/fault"
+	"github.com/hako-run/hako/dev/fakes/slack"
 	"github.com/hako-run/hako/pdk/abi"
 	"github.com/hako-run/hako/pdk/pdktest"
 )

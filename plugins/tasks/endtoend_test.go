@@ -21,11 +21,11 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/app/gobuild"
+	"github.com/hako-run/hako/host/frontend/mcpserver"
 	"github.com/hako-run/hako/host/manifest"
-	"github.com/hako-run/hako/host/mcpserver"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/wasmfile"
-	"github.com/hako-run/hako/internal/gobuild"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

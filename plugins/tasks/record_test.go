@@ -11,9 +11,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/hako-run/hako/dev/kit/pdksqltest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/pdk/pdksql"
-	"github.com/hako-run/hako/pdk/pdksqltest"
 	"github.com/hako-run/hako/pdk/pdktest"
 )
 

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"unicode"
 
+	"github.com/hako-run/hako/dev/kit/pdksqltest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/pdk"
 	"github.com/hako-run/hako/pdk/abi"
-	"github.com/hako-run/hako/pdk/pdksqltest"
 	"github.com/hako-run/hako/pdk/pdktest"
 )
 

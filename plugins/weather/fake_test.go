@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/internal/fakes/jma"
+	"github.com/hako-run/hako/dev/fakes/jma"
 	"github.com/hako-run/hako/pdk/abi"
 	"github.com/hako-run/hako/pdk/pdktest"
 )

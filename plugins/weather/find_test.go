@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/internal/fakes/jma"
+	"github.com/hako-run/hako/dev/fakes/jma"
 )
 
 func testAtlas(t testing.TB) atlas {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/internal/fakes/jma"
+	"github.com/hako-run/hako/dev/fakes/jma"
 )
 
 // edit changes a made-up file of Tokyo's as JSON, and returns its text.

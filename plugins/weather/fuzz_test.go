@@ -6,7 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/hako-run/hako/internal/fakes/jma"
+	"github.com/hako-run/hako/dev/fakes/jma"
 )
 
 // FuzzForecast reads any bytes as a forecast file and writes every answer from it: no crash, no minimum for the day of

@@ -10,8 +10,8 @@ import (
 
 	"github.com/bmatcuk/doublestar/v4"
 
+	"github.com/hako-run/hako/dev/fakes/jma"
 	"github.com/hako-run/hako/host/manifest"
-	"github.com/hako-run/hako/internal/fakes/jma"
 )
 
 // TestManifest checks that the manifest is valid, that every answer matches its output schema, and that its permission

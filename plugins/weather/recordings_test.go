@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/hako-run/hako/internal/fakes/jma"
+	"github.com/hako-run/hako/dev/fakes/jma"
 )
 
 //go:generate go test -run ^TestRecordings$ . -update

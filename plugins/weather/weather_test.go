@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/internal/fakes/jma"
+	"github.com/hako-run/hako/dev/fakes/jma"
 	"github.com/hako-run/hako/pdk/pdktest"
 )
 

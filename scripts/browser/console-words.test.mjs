@@ -6,7 +6,7 @@ import { test } from 'node:test'
 
 import { root } from './chromium.mjs'
 
-const folder = path.join(root, 'host/console/page')
+const folder = path.join(root, 'host/frontend/console/page')
 const read = async language => {
   const parts = await Promise.all([`lang/${language}.js`, `lang/views/${language}.js`].map(file => import(path.join(folder, file))))
   const [first, views] = parts.map(part => part.default)

@@ -51,7 +51,7 @@ export async function startFake(answers, port = 0) {
 async function file(pathname, response) {
   const name = pathname.replace(/^\/console\//, '') || 'index.html'
   try {
-    const content = await readFile(path.join(root, 'host/console/page', path.normalize(name)))
+    const content = await readFile(path.join(root, 'host/frontend/console/page', path.normalize(name)))
     response.writeHead(200, { 'Content-Type': types[path.extname(name)], 'Content-Security-Policy': policy, 'X-Content-Type-Options': 'nosniff' })
     response.end(content)
   } catch {

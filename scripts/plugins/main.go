@@ -19,10 +19,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/hako-run/hako/host/app/gobuild"
+	"github.com/hako-run/hako/host/app/shipped"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/wasmfile"
-	"github.com/hako-run/hako/internal/gobuild"
-	"github.com/hako-run/hako/internal/shipped"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

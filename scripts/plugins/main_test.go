@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/host/app/shipped"
 	"github.com/hako-run/hako/host/wasmfile"
-	"github.com/hako-run/hako/internal/shipped"
 )
 
 const greeterManifest = `name: greeter

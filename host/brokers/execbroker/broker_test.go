@@ -12,12 +12,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/dev/kit/testprogram"
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/brokers/execbroker"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/judge"
 	"github.com/hako-run/hako/host/manifest"
-	"github.com/hako-run/hako/internal/testprogram"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

@@ -22,13 +22,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hako-run/hako/dev/kit/testprogram"
+	"github.com/hako-run/hako/dev/kit/testwait"
 	"github.com/hako-run/hako/host/brokers/execbroker"
 	"github.com/hako-run/hako/host/brokers/execbroker/confine"
 	"github.com/hako-run/hako/host/brokers/execbroker/gateway"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/judge"
-	"github.com/hako-run/hako/internal/testprogram"
-	"github.com/hako-run/hako/internal/testwait"
 )
 
 // resolver resolves the names that the tests grant. A name with several lists of addresses returns the next list for

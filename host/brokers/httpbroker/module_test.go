@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/dev/kit/brokertest"
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/broker/brokertest"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

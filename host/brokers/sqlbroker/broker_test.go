@@ -12,8 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hako-run/hako/dev/kit/brokertest"
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/broker/brokertest"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/pdk/abi"
 )

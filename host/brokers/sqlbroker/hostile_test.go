@@ -8,7 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/hako-run/hako/internal/postgrestest"
+	"github.com/hako-run/hako/dev/kit/postgrestest"
 )
 
 // TestHostilePages: manipulated pages are an error of that plugin's database only.

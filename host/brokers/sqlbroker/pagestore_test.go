@@ -17,11 +17,11 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/hako-run/hako/dev/kit/postgrestest"
+	"github.com/hako-run/hako/dev/kit/testwait"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/store/database"
 	"github.com/hako-run/hako/host/store/drivers"
-	"github.com/hako-run/hako/internal/postgrestest"
-	"github.com/hako-run/hako/internal/testwait"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/hako-run/hako/dev/kit/brokertest"
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/broker/brokertest"
 	"github.com/hako-run/hako/host/brokers/toolbroker"
 	"github.com/hako-run/hako/pdk/abi"
 )

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/dev/kit/guesttest"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/component/tool"
 	"github.com/hako-run/hako/host/component/wasi"
-	"github.com/hako-run/hako/host/internal/guesttest"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/host/wasm/component"

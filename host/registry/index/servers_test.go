@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/hako-run/hako/host/mcpclient"
 	"github.com/hako-run/hako/host/registry/index"
+	"github.com/hako-run/hako/host/upstream/mcpclient"
 	"github.com/hako-run/hako/internal/visible"
 )
 

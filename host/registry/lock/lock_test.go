@@ -10,8 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/hako-run/hako/dev/kit/testprogram"
 	"github.com/hako-run/hako/host/registry/lock"
-	"github.com/hako-run/hako/internal/testprogram"
 )
 
 var (

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/dev/kit/sigstoretest"
 	"github.com/hako-run/hako/host/registry/signature"
-	"github.com/hako-run/hako/internal/sigstoretest"
 )
 
 // FuzzBundle verifies arbitrary bundles. None but cosign's counts, whatever white space and unknown order it has.

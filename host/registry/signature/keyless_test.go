@@ -15,8 +15,8 @@ import (
 	protorekor "github.com/sigstore/protobuf-specs/gen/pb-go/rekor/v1"
 	"github.com/sigstore/sigstore-go/pkg/testing/data"
 
+	"github.com/hako-run/hako/dev/kit/sigstoretest"
 	"github.com/hako-run/hako/host/registry/signature"
-	"github.com/hako-run/hako/internal/sigstoretest"
 )
 
 const (

@@ -17,9 +17,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/dev/kit/registrytest"
 	"github.com/hako-run/hako/host/registry"
 	"github.com/hako-run/hako/host/registry/signature"
-	"github.com/hako-run/hako/internal/registrytest"
 )
 
 const (

@@ -14,7 +14,7 @@ import (
 
 	"github.com/tetratelabs/wazero"
 
-	"github.com/hako-run/hako/host/internal/guesttest"
+	"github.com/hako-run/hako/dev/kit/guesttest"
 	"github.com/hako-run/hako/host/sandbox/compile"
 	"github.com/hako-run/hako/host/wasm/rewrite"
 )

@@ -10,7 +10,7 @@ import (
 
 	"github.com/ncruces/go-sqlite3/vfs"
 
-	"github.com/hako-run/hako/internal/testprogram"
+	"github.com/hako-run/hako/dev/kit/testprogram"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

@@ -14,12 +14,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/dev/kit/postgrestest"
+	"github.com/hako-run/hako/dev/kit/storetest"
+	"github.com/hako-run/hako/dev/kit/testprogram"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/host/store/drivers"
 	"github.com/hako-run/hako/host/store/postgres"
-	"github.com/hako-run/hako/internal/postgrestest"
-	"github.com/hako-run/hako/internal/storetest"
-	"github.com/hako-run/hako/internal/testprogram"
 )
 
 // lines records log lines.

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/dev/kit/postgrestest"
+	"github.com/hako-run/hako/dev/kit/storetest"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/host/store/postgres"
-	"github.com/hako-run/hako/internal/postgrestest"
-	"github.com/hako-run/hako/internal/storetest"
 )
 
 // TestNobodyIsLetIn: the error of a failed connection is one line with the store, the cause and the remedy, without the

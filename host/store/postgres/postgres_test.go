@@ -14,11 +14,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hako-run/hako/dev/kit/postgrestest"
+	"github.com/hako-run/hako/dev/kit/storetest"
+	"github.com/hako-run/hako/dev/kit/testwait"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/host/store/postgres"
-	"github.com/hako-run/hako/internal/postgrestest"
-	"github.com/hako-run/hako/internal/storetest"
-	"github.com/hako-run/hako/internal/testwait"
 )
 
 // TestURLs: the error for an invalid URL never contains its password.

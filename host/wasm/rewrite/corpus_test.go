@@ -20,8 +20,8 @@ import (
 	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 
+	"github.com/hako-run/hako/dev/kit/testprogram"
 	"github.com/hako-run/hako/host/wasm/rewrite"
-	"github.com/hako-run/hako/internal/testprogram"
 )
 
 // corpus visits the Wasm files in the sources of two required modules: programs of many compilers, and the test suite

@@ -16,7 +16,7 @@ import (
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 	"github.com/tetratelabs/wazero/sys"
 
-	"github.com/hako-run/hako/host/internal/guesttest"
+	"github.com/hako-run/hako/dev/kit/guesttest"
 	"github.com/hako-run/hako/host/wasm/rewrite"
 )
 
@@ -71,7 +71,7 @@ func run(t *testing.T, wasm []byte, quantum int64) (output, end string, refills 
 // panic.
 func TestSameMeaning(t *testing.T) {
 	t.Parallel()
-	original := command(t, "host/internal/guesttest/guests/compute")
+	original := command(t, "dev/kit/guesttest/guests/compute")
 	const quantum = 1000
 	rewritten, err := rewrite.Module(original, quantum, rewrite.MaxElements)
 	if err != nil {

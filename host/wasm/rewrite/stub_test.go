@@ -6,7 +6,7 @@ import (
 
 	"github.com/tetratelabs/wazero"
 
-	"github.com/hako-run/hako/host/internal/guesttest"
+	"github.com/hako-run/hako/dev/kit/guesttest"
 	"github.com/hako-run/hako/host/wasm/rewrite"
 )
 
@@ -15,7 +15,7 @@ func TestStub(t *testing.T) {
 	t.Parallel()
 	runtime := wazero.NewRuntimeWithConfig(t.Context(), wazero.NewRuntimeConfigInterpreter())
 	t.Cleanup(func() { _ = runtime.Close(t.Context()) })
-	result, err := rewrite.Module(guesttest.Build(t, "host/internal/guesttest/guests/probe"), 1000, rewrite.MaxElements)
+	result, err := rewrite.Module(guesttest.Build(t, "dev/kit/guesttest/guests/probe"), 1000, rewrite.MaxElements)
 	if err != nil {
 		t.Fatal(err)
 	}

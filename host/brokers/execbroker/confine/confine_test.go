@@ -23,9 +23,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/hako-run/hako/dev/kit/testprogram"
 	"github.com/hako-run/hako/host/brokers/execbroker/confine"
 	"github.com/hako-run/hako/host/judge"
-	"github.com/hako-run/hako/internal/testprogram"
 )
 
 func TestMain(m *testing.M) {

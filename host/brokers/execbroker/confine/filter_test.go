@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
-	"github.com/hako-run/hako/internal/testprogram"
+	"github.com/hako-run/hako/dev/kit/testprogram"
 )
 
 // TestFilter runs the filter on system calls.
