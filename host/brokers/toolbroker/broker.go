@@ -13,6 +13,7 @@ import (
 
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/toolpattern"
+	"github.com/hako-run/hako/host/wasm/fuel"
 	"github.com/hako-run/hako/internal/strictjson"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -200,7 +201,7 @@ func (b *Broker) start(ctx context.Context, call *broker.Call, params []uint64) 
 	if params[1] > maxArguments {
 		return call.GiveError(abi.Errorf(abi.CodeLimit, "the call is longer than %d bytes", maxArguments))
 	}
-	call.Charge(broker.ToolCallSteps + int64(params[1])*broker.TextSteps)
+	call.Charge(broker.ToolCallSteps + int64(params[1])*fuel.TextSteps)
 	request := new(abi.ToolCall)
 	data := call.Bytes("tools.start", params[0], params[1])
 	if !utf8.Valid(data) {
@@ -260,7 +261,7 @@ func (b *Broker) CallAll(ctx context.Context, call *broker.Call, requests []*abi
 	ends := make([]*abi.ToolEnd, len(requests))
 	positions := map[int32]int{}
 	for i, request := range requests {
-		call.Charge(broker.ToolCallSteps + int64(len(request.Arguments))*broker.TextSteps)
+		call.Charge(broker.ToolCallSteps + int64(len(request.Arguments))*fuel.TextSteps)
 		handle, failure := b.begin(ctx, call, request)
 		if failure != nil {
 			ends[i] = &abi.ToolEnd{Error: failure}

@@ -2,7 +2,7 @@
 // others on hako's brokers. It gives a component nothing that a core module with the same grants does not have.
 //
 // A resource that belongs to one call ends with it. Those that a component may keep from its start, such as standard
-// streams and preopened directories, have no state and implement broker.Lasting.
+// streams and preopened directories, have no state and implement component.Lasting.
 //
 // Source: https://github.com/WebAssembly/WASI, release 0.2.12. docs/components.md lists what is offered and refused.
 package wasi
