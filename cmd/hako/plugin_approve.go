@@ -10,14 +10,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/host/app/choices"
 	"github.com/hako-run/hako/host/app/inspect"
 	"github.com/hako-run/hako/host/app/server"
 	"github.com/hako-run/hako/host/govern/audit"
 )
 
 func (a *app) pluginApproveCommand() *cobra.Command {
-	var flags choices.Flags
+	var flags approveFlags
 	cmd := &cobra.Command{
 		Use:   "approve NAME|FILE",
 		Short: "Show what a plugin asks for, and approve it",
@@ -41,11 +40,11 @@ addresses of an earlier approval are kept unless flags name others.`,
 			})
 		},
 	}
-	flags.Add(cmd.Flags())
+	flags.add(cmd.Flags())
 	return cmd
 }
 
-func (a *app) approve(ctx context.Context, v *view, p *host.Status, flags choices.Flags) error {
+func (a *app) approve(ctx context.Context, v *view, p *host.Status, flags approveFlags) error {
 	if p.Manifest == nil {
 		return fmt.Errorf("%s cannot be approved: %s", p.Path, p.Reason)
 	}
@@ -53,7 +52,7 @@ func (a *app) approve(ctx context.Context, v *view, p *host.Status, flags choice
 	if err != nil {
 		return err
 	}
-	proposal, grants, err := flags.Propose(file, v.config, v.host.Roots(), p, a.dir)
+	proposal, grants, err := flags.propose(file, v.config, v.host.Roots(), p, a.dir)
 	if err != nil {
 		return err
 	}
@@ -64,7 +63,7 @@ func (a *app) approve(ctx context.Context, v *view, p *host.Status, flags choice
 	inspect.PrintProposal(a.stdout, p, signers.Text(p), proposal, grants, v.config.Locale)
 	operation := &audit.Operation{Action: "plugin.approve", Target: audit.Target{Plugin: p.Name, Digest: p.Digest},
 		Detail: map[string]string{"version": p.Version, "gets": strings.Join(grants.Explain("en"), "\n")}}
-	if !flags.Approve(proposal) && !a.agrees("Approve?") {
+	if !flags.approves(proposal) && !a.agrees("Approve?") {
 		refused := errors.New("not approved: answer y, or use --yes if nobody can answer")
 		return &exitError{exitFailed, errors.Join(refused,
 			server.RecordRefusal(ctx, v.config, a.logger(v.config, slog.LevelWarn), operation))}
