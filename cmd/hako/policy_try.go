@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host/app/inspect"
-	"github.com/hako-run/hako/host/app/report"
 	"github.com/hako-run/hako/host/govern/audit"
 	"github.com/hako-run/hako/host/govern/policy"
 	"github.com/hako-run/hako/host/govern/policy/policytry"
@@ -41,7 +40,7 @@ Exit codes: 0 no decision would change, 1 some would or cannot be decided again,
 			return a.withPolicy(cmd, func(v *view, now *policy.Policy) error {
 				next, err := policy.Parse(data)
 				if err != nil {
-					report.Problems(a.stdout, path, "error", v.config.Locale, err)
+					printProblems(a.stdout, path, "error", v.config.Locale, err)
 					return &exitError{code: exitUsage}
 				}
 				return a.withAudit(cmd, "", func(log audit.Reader) error {
