@@ -15,8 +15,8 @@ import (
 	"github.com/hako-run/hako/host/grant"
 )
 
-// approveFlags are the flags of "hako plugin approve" and "hako dev plugin": what the operator grants a plugin of what it
-// asks for, which is mounts, addresses, credentials, programs and hosts.
+// approveFlags are the flags of "hako plugin approve" and "hako dev plugin". With them an operator chooses what a plugin
+// gets: mounts, addresses, credentials, programs and hosts.
 type approveFlags struct {
 	// mounts are the values of --mount; see parseMountFlag.
 	mounts                     []string
@@ -129,8 +129,8 @@ func parseMountFlag(text string) (name, dir string, readOnly bool, err error) {
 	return name, dir, readOnly, nil
 }
 
-// flagFolder is the whole path of a folder that was given at the command line, and of the one that a link leads to, so that
-// the approval covers exactly the folder that is shown.
+// flagFolder returns the absolute path of a folder of the command line. Symbolic links are resolved, so that the approval
+// covers exactly the folder that is shown.
 func flagFolder(base, dir string) (string, error) {
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(base, dir)
