@@ -64,8 +64,8 @@ func smallProblems(all map[string]*sourcePackage, list string) (problems []strin
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if _, ok := reasons[name]; !ok && all[name].small(name) {
 			problems = append(problems,
-				fmt.Sprintf("%s has %d lines and one importer: make it a file of %s, or, if it hides a library or is an idea "+
-					"that is tested alone, say so in %s", name, all[name].lines, all[name].importers[0], smallList))
+				fmt.Sprintf("%s has %d lines and one importer: make it a file of %s, or, if it hides a library or is an "+
+					"idea that is tested alone, say so in %s", name, all[name].lines, all[name].importers[0], smallList))
 		}
 	}
 	return problems
@@ -150,7 +150,8 @@ func TestSmallProblems(t *testing.T) {
 		"a program is none": {"host/small  R.\ncmd/hako  R.\n", "cmd/hako, which has 1 lines and 0 importers"},
 	} {
 		problems := strings.Join(smallProblems(all, test.list), "\n")
-		if test.want == "" && problems != "" || !strings.Contains(problems, test.want) || strings.Contains(problems, "\n") {
+		if test.want == "" && problems != "" || !strings.Contains(problems, test.want) ||
+			strings.Contains(problems, "\n") {
 			t.Errorf("%s: %q, want %q", name, problems, test.want)
 		}
 	}
