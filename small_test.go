@@ -64,8 +64,9 @@ func smallProblems(all map[string]*sourcePackage, list string) (problems []strin
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if _, ok := reasons[name]; !ok && all[name].small(name) {
 			problems = append(problems,
-				fmt.Sprintf("%s has %d lines and one importer: make it a file of %s, or, if it hides a library or is an "+
-					"idea that is tested alone, say so in %s", name, all[name].lines, all[name].importers[0], smallList))
+				fmt.Sprintf("%s has %d lines and one importer: make it a file of %s, or, if it hides a library or is "+
+					"an idea that is tested alone, say so in %s",
+					name, all[name].lines, all[name].importers[0], smallList))
 		}
 	}
 	return problems

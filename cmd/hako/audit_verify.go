@@ -73,8 +73,8 @@ func (a *app) expectation(key, expect string) (*audit.Expectation, error) {
 	return e, nil
 }
 
-// printVerification prints the result of a verification of the audit log in dir. expected is the record of the head that the
-// user gave, 0 if none.
+// printVerification prints the result of a verification of the audit log in dir. expected is the record of the head that
+// the user gave, 0 if none.
 func printVerification(out io.Writer, dir string, r *audit.Report, expected uint64) error {
 	printf(out, "%s: %s in %s, from %d to %d\n", dir, terminal.Count(r.Records, "record"),
 		terminal.Count(r.Segments, "segment"), r.First, r.Last)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -50,7 +51,9 @@ addresses of an earlier approval are kept unless flags name others.`,
 }
 
 func (a *app) approve(ctx context.Context, v *view, p *host.Status, flags approveFlags) error {
-	if p.Manifest == nil {
+	// The approval of other folders can repair what is broken in a plugin folder, but not a file outside of them.
+	outside := !slices.ContainsFunc(v.plugins, func(s host.Status) bool { return s.Path == p.Path })
+	if p.Manifest == nil || outside && p.State == host.Broken {
 		return fmt.Errorf("%s cannot be approved: %s", p.Path, p.Reason)
 	}
 	file, err := server.LoadConsents(ctx, v.config, v.store)

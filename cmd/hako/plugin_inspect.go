@@ -53,8 +53,12 @@ func (a *app) locate(v *view, argument string) (*host.Status, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	return &host.Status{Path: file, Name: m.Name, Version: m.Version, Digest: module.Digest, Manifest: m,
-		Reason: "it is in none of the plugin folders"}, nil
+	status = &host.Status{Path: file, Name: m.Name, Version: m.Version, Digest: module.Digest, Manifest: m,
+		Reason: "it is in none of the plugin folders"}
+	if err := v.host.CheckFile(m, module); err != nil {
+		status.State, status.Reason = host.Broken, err.Error()
+	}
+	return status, nil
 }
 
 // printPlugin prints what a plugin is, asks for and may do.

@@ -1,11 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -57,22 +56,16 @@ func printFound(w io.Writer, f *inspect.Found, language string) error {
 		}
 		return nil
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "NAME\tVERSION\tINSTALLED\tFROM\tTITLE")
-	for _, p := range f.Plugins {
-		title := p.Title.In(language)
-		if title == "" {
-			title = p.Description.In(language)
-		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\n", p.Name, p.Version, p.Installed, p.Reference, title)
-	}
-	return table.Flush()
+	return printTable(w, "NAME\tVERSION\tINSTALLED\tFROM\tTITLE", f.Plugins, func(p inspect.FoundPlugin) []any {
+		return []any{p.Name, p.Version, p.Installed, p.Reference,
+			cmp.Or(p.Title.In(language), p.Description.In(language))}
+	})
 }
 
 func printFoundPlugin(w io.Writer, p *inspect.FoundPlugin, language string) {
-	fmt.Fprintln(w, strings.TrimSpace(p.Name+" "+p.Version+"  "+p.Title.In(language)))
+	printf(w, "%s\n", strings.TrimSpace(p.Name+" "+p.Version+"  "+p.Title.In(language)))
 	if text := p.Description.In(language); text != "" {
-		fmt.Fprintf(w, "  %s\n", text)
+		printf(w, "  %s\n", text)
 	}
 	for _, line := range [][2]string{
 		{"asks for", p.Asks.In(language)}, {"license", p.License}, {"publisher", claimed(p.Publisher)}, {"signer",
@@ -80,14 +73,14 @@ func printFoundPlugin(w io.Writer, p *inspect.FoundPlugin, language string) {
 		{"homepage", p.Homepage}, {"index", p.Index}, {"installed", p.Installed},
 	} {
 		if line[1] != "" {
-			fmt.Fprintf(w, "  %-10s %s\n", line[0]+":", line[1])
+			printf(w, "  %-10s %s\n", line[0]+":", line[1])
 		}
 	}
 	add := "hako plugin add " + terminal.ShellWord(p.Reference)
 	if p.Digest != "" {
 		add += " --digest " + p.Digest
 	}
-	fmt.Fprintf(w, "  %s\n", add)
+	printf(w, "  %s\n", add)
 }
 
 func claimed(text string) string {

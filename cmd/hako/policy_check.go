@@ -62,8 +62,8 @@ func (a *app) checkPolicy(v *view, path string, strict bool) error {
 		path, len(p.Rules()), len(p.Groups()), len(p.Commands), len(p.Quotas))
 }
 
-// printProblems prints each problem of a file on a line with its place, as editors understand it. kind is error or warning,
-// language a BCP 47 tag.
+// printProblems prints each problem of a file on a line with its place, as editors understand it. kind is error or
+// warning, language a BCP 47 tag.
 func printProblems(out io.Writer, path, kind, language string, err error) {
 	var list *strictyaml.Error
 	if !errors.As(err, &list) {

@@ -72,19 +72,19 @@ var reasonTexts = []struct{ reason, text string }{
 // printTrial prints the result of a trial in English. file is the file with the policy that was tried.
 func printTrial(w io.Writer, r *policytry.Result, file string) error {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(out, "Of %d calls since %s, %d would be decided otherwise, %d the same", r.Calls,
+	printf(out, "Of %d calls since %s, %d would be decided otherwise, %d the same", r.Calls,
 		r.Since.Local().Format(time.DateTime), r.Changed, r.Same)
 	if r.OtherRule > 0 {
-		fmt.Fprintf(out, " (%d by another rule)", r.OtherRule)
+		printf(out, " (%d by another rule)", r.OtherRule)
 	}
-	fmt.Fprintf(out, ", and %d cannot be decided again.\n", r.Undecidable)
+	printf(out, ", and %d cannot be decided again.\n", r.Undecidable)
 	if r.Cut {
-		fmt.Fprintf(out, "The log has more calls than one trial takes: those after %s were not looked at.\n",
+		printf(out, "The log has more calls than one trial takes: those after %s were not looked at.\n",
 			r.Until.Local().Format(time.DateTime))
 	}
 	for _, known := range reasonTexts {
 		if n := r.Reasons[known.reason]; n > 0 {
-			fmt.Fprintf(out, "Not decided again: %d, because %s.\n", n, known.text)
+			printf(out, "Not decided again: %d, because %s.\n", n, known.text)
 		}
 	}
 	if len(r.Changes) > 0 {
@@ -95,10 +95,10 @@ func printTrial(w io.Writer, r *policytry.Result, file string) error {
 		if c.To.Line > 0 {
 			to += fmt.Sprintf(" (%s:%d)", filepath.Base(file), c.To.Line)
 		}
-		fmt.Fprintf(out, "%d\t%s\t%s\t%s\t%s\t%d\n", c.Calls, c.Tool, c.Caller, c.From, to, c.Seq)
+		printf(out, "%d\t%s\t%s\t%s\t%s\t%d\n", c.Calls, c.Tool, c.Caller, c.From, to, c.Seq)
 	}
 	if r.Omitted > 0 {
-		fmt.Fprintf(out, "%d more calls would be decided otherwise\n", r.Omitted)
+		printf(out, "%d more calls would be decided otherwise\n", r.Omitted)
 	}
 	return out.Flush()
 }

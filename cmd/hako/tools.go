@@ -75,7 +75,8 @@ func printTools(out io.Writer, list []inspect.ToolInfo) error {
 	})
 }
 
-// printToolTokens prints about how much of a model's context each tool takes, the largest first, and what all take together.
+// printToolTokens prints about how much of a model's context each tool takes, the largest first, and what all take
+// together.
 func printToolTokens(out io.Writer, list []inspect.ToolInfo) error {
 	list, total := slices.Clone(list), 0
 	slices.SortStableFunc(list, func(a, b inspect.ToolInfo) int { return b.Tokens() - a.Tokens() })

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -54,25 +53,22 @@ func printServers(w io.Writer, servers []index.Server, query string) error {
 			return printServer(w, &servers[i])
 		}
 	}
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(table, "NAME\tVERSION\tAS\tDESCRIPTION")
-	for _, s := range servers {
+	return printTable(w, "NAME\tVERSION\tAS\tDESCRIPTION", servers, func(s index.Server) []any {
 		var kinds []string
 		for _, setup := range s.Setups {
 			if setup.Config != nil {
 				kinds = append(kinds, setup.Kind)
 			}
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", s.Name, s.Version, strings.Join(kinds, ","), s.Description)
-	}
-	return table.Flush()
+		return []any{s.Name, s.Version, strings.Join(kinds, ","), s.Description}
+	})
 }
 
 func printServer(w io.Writer, s *index.Server) error {
-	fmt.Fprintln(w, strings.TrimSpace(s.Name+" "+s.Version+"  "+s.Title))
+	printf(w, "%s\n", strings.TrimSpace(s.Name+" "+s.Version+"  "+s.Title))
 	for _, line := range []string{s.Description, s.Homepage, s.Repository} {
 		if line != "" {
-			fmt.Fprintf(w, "  %s\n", line)
+			printf(w, "  %s\n", line)
 		}
 	}
 	if s.Status == "deprecated" {
@@ -80,10 +76,10 @@ func printServer(w io.Writer, s *index.Server) error {
 	}
 	for _, setup := range s.Setups {
 		if setup.Config == nil {
-			fmt.Fprintf(w, "\n%s: not for hako: %s\n", setup.Kind, setup.Reason)
+			printf(w, "\n%s: not for hako: %s\n", setup.Kind, setup.Reason)
 			continue
 		}
-		fmt.Fprintf(w, "\n%s:\n", setup.Kind)
+		printf(w, "\n%s:\n", setup.Kind)
 		encoder := json.NewEncoder(w)
 		encoder.SetIndent("", "  ")
 		encoder.SetEscapeHTML(false)
@@ -91,7 +87,7 @@ func printServer(w io.Writer, s *index.Server) error {
 			return err
 		}
 		for _, note := range setup.Notes {
-			fmt.Fprintf(w, "  %s\n", note)
+			printf(w, "  %s\n", note)
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@
 package wasi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"github.com/hako-run/hako/host/brokers/httpbroker"
 	"github.com/hako-run/hako/host/brokers/sqlbroker"
 	"github.com/hako-run/hako/host/brokers/toolbroker"
+	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -43,6 +45,9 @@ type Options struct {
 	Mounts []*file.Mount
 	// OpenFiles is the number of files and directories that one call may have open. Zero means 64.
 	OpenFiles int
+	// Memory bounds the linear memory of an instance, in bytes, and so the results that it can get at once. Zero means
+	// 64 MiB.
+	Memory int64
 	// HTTP sends requests. Nil means that the plugin has no grant for them.
 	HTTP *httpbroker.Broker
 	// SQL is the private database. Nil means that the plugin has no grant for it.
@@ -70,6 +75,7 @@ func New(options *Options) []broker.Interface {
 	if options != nil {
 		h.Options = *options
 	}
+	h.Memory = cmp.Or(h.Memory, manifest.DefaultLimits.Memory)
 	if h.Now == nil {
 		h.Now = time.Now
 	}
