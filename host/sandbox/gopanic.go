@@ -14,6 +14,9 @@ type goPanic struct {
 	message, frames []string
 }
 
+// pdkPackage starts the names of the PDK's functions.
+const pdkPackage = "github.com/hako-run/hako/pdk."
+
 // maxPanicMessage bounds the lines of a panic's message that are waited for.
 const maxPanicMessage = 10
 
@@ -23,7 +26,7 @@ func (s *logSink) panicOf(level abi.LogLevel) *goPanic {
 		s.panics = map[abi.LogLevel]*goPanic{}
 	}
 	if s.panics[level] == nil {
-		s.panics[level] = new(goPanic)
+		s.panics[level] = &goPanic{trace: stack.GoTrace{Library: pdkPackage}}
 	}
 	return s.panics[level]
 }

@@ -7,9 +7,12 @@ import (
 )
 
 // GoTrace rewrites the output of a Go program line by line: a stack trace keeps the functions of the program, each with
-// its file and line, and loses those of the runtime and of the PDK, arguments and addresses. Other lines stay as they
-// are. The zero value is at the beginning of an output.
+// its file and line, and loses those of the runtime and of Library, arguments and addresses. Other lines stay as they
+// are. A GoTrace is at the beginning of an output.
 type GoTrace struct {
+	// Library starts the names of functions of a library that the program's author did not write. Empty means none.
+	Library string
+
 	// inside is true within the trace of a goroutine, where function is the one whose file comes next.
 	inside   bool
 	function string
@@ -20,8 +23,7 @@ var goroutine = lazyregexp.New(`^(goroutine \d+ .*\[.*\]|runtime stack):$`)
 
 // noise starts the names of functions that say nothing about the program.
 var noise = []string{"runtime.", "runtime/", "internal/", "reflect.", "syscall.", "syscall/", "panic",
-	"created by runtime.",
-	"github.com/hako-run/hako/pdk."}
+	"created by runtime."}
 
 // Inside reports whether the last line was of the trace of a goroutine.
 func (g *GoTrace) Inside() bool { return g.inside }
@@ -33,7 +35,7 @@ func (g *GoTrace) Line(line string, emit func(line string)) {
 		g.function = ""
 		if place, ok := strings.CutPrefix(line, "\t"); ok {
 			place, _, _ = strings.Cut(place, " +0x")
-			if !noisy(function) {
+			if !g.noisy(function) {
 				emit("  at " + function + " (" + place + ")")
 			}
 			return
@@ -63,7 +65,10 @@ func isFunction(line string) bool {
 	return line[0] != '\t' && (strings.HasSuffix(line, ")") || strings.HasPrefix(line, "created by "))
 }
 
-func noisy(function string) bool {
+func (g *GoTrace) noisy(function string) bool {
+	if g.Library != "" && strings.HasPrefix(function, g.Library) {
+		return true
+	}
 	for _, prefix := range noise {
 		if strings.HasPrefix(function, prefix) {
 			return true

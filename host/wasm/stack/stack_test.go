@@ -72,7 +72,7 @@ goroutine 1 [running]:
   at created by main.start in goroutine 1 (example.com/greet/main.go:9)
 a(b)
 	c`
-	var g GoTrace
+	g := GoTrace{Library: "github.com/hako-run/hako/pdk."}
 	var got []string
 	for line := range strings.SplitSeq(printed, "\n") {
 		g.Line(line, func(line string) { got = append(got, line) })
