@@ -14,7 +14,7 @@ const module = "github.com/hako-run/hako"
 
 // wrapped lists the packages that may import a dependency, tests aside: its types stay inside them.
 var wrapped = map[string][]string{
-	"github.com/tetratelabs/wazero":          {"host/wasm/link", "host/sandbox", "host/brokers/file"},
+	"github.com/tetratelabs/wazero":          {"host/wasm", "host/sandbox", "host/brokers/file"},
 	"github.com/modelcontextprotocol/go-sdk": {"host/frontend/mcpserver", "host/upstream/mcpclient", "host/credential", "dev"},
 	"github.com/coreos/go-oidc":              {"host/frontend/mcpserver", "host/frontend/console", "host/frontend/issuer"},
 	"github.com/go-jose/go-jose":             {"host/frontend/issuer"},

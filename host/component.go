@@ -62,9 +62,10 @@ func (h *Host) wasiOptions(config []byte, spec *sandbox.Spec) (*wasi.Options, er
 	if err != nil {
 		return nil, err
 	}
+	limits := spec.Limits.Or(manifest.DefaultLimits)
 	options := &wasi.Options{
 		Now: spec.Clock, Monotonic: func() uint64 { return uint64(h.engine.Nanotime()) },
-		OpenFiles:   spec.Limits.Or(manifest.DefaultLimits).OpenFiles,
+		OpenFiles: limits.OpenFiles, Memory: limits.Memory,
 		RandomDrawn: func(ctx context.Context) { sandbox.GuestOf(ctx).MarkRandomDrawn() },
 		Print: func(ctx context.Context, level abi.LogLevel, text []byte) {
 			sandbox.GuestOf(ctx).Print(level, text)

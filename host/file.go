@@ -8,6 +8,7 @@ import (
 	"github.com/hako-run/hako/host/component/tool"
 	"github.com/hako-run/hako/host/extism"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/host/wasmfile"
 )
 
@@ -76,6 +77,15 @@ func checkModule(module *wasmfile.Module, wasm []byte,
 		}
 	}
 	return p, nil
+}
+
+// CheckFile returns why a plugin that is in none of the folders would be Broken in one, without running it.
+func (h *Host) CheckFile(m *manifest.Manifest, module *wasmfile.Module) error {
+	if err := sandbox.CheckStart(module, h.limitsInForce(m)); err != nil {
+		return err
+	}
+	_, err := checkModule(module, nil, func(*wasmfile.Module) (*manifest.Manifest, error) { return m, nil })
+	return err
 }
 
 // fixedConfig reports whether the guest has one configuration for all tenants.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 
@@ -11,8 +12,8 @@ import (
 
 	"github.com/hako-run/hako/host/app/config"
 	"github.com/hako-run/hako/host/app/inspect"
-	"github.com/hako-run/hako/host/app/report"
 	"github.com/hako-run/hako/host/frontend/agent"
+	"github.com/hako-run/hako/host/frontend/terminal"
 	"github.com/hako-run/hako/host/upstream/mcpclient"
 )
 
@@ -99,7 +100,7 @@ func (a *app) planAll(ctx context.Context, publisher *agent.Publisher, agents []
 		if err != nil {
 			return nil, agentFailure(err)
 		}
-		report.AgentPlan(a.stdout, plan)
+		printAgentPlan(a.stdout, plan)
 		if !plan.Empty() {
 			plans = append(plans, plan)
 		}
@@ -129,4 +130,24 @@ func (a *app) publish(ctx context.Context, c *config.Config, publisher *agent.Pu
 	printf(a.stdout, "Agent %s now has version %d. New sessions have its tools.\n", plan.Agent,
 		version)
 	return nil
+}
+
+// printAgentPlan prints what would change in an agent.
+func printAgentPlan(out io.Writer, p *agent.Plan) {
+	printf(out, "Agent %s (%s), version %d\n", p.Agent, p.Name, p.Version)
+	for _, c := range p.Changes {
+		printf(out, "  %s\n", c.Text())
+		if c.New != nil && (c.Old == nil || c.Old.Description != c.New.Description) {
+			printf(out, "      %s\n", terminal.Summary(c.New.Description))
+		}
+	}
+	switch {
+	case p.Empty():
+		fmt.Fprintln(out, "  has the tools as they are")
+	case len(p.Changes) == 0:
+		fmt.Fprintln(out, "  has the tools as they are; hako notes in its metadata that they are its own")
+	}
+	if len(p.Kept) > 0 {
+		printf(out, "  stays as it is: %s\n", strings.Join(p.Kept, ", "))
+	}
 }

@@ -1,10 +1,11 @@
 package main
 
 import (
+	"io"
+
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host/app/config"
-	"github.com/hako-run/hako/host/app/report"
 	"github.com/hako-run/hako/host/frontend/agent"
 	"github.com/hako-run/hako/host/store"
 )
@@ -29,10 +30,21 @@ A call whose process has died is "left": the next "hako agent run" that follows 
 				if err != nil {
 					return err
 				}
-				return showList(a, list, "No calls.", report.AgentCalls)
+				return showList(a, list, "No calls.", printAgentCalls)
 			})
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "also calls that have ended")
 	return a.withJSON(cmd)
+}
+
+// printAgentCalls prints the calls of managed agents.
+func printAgentCalls(out io.Writer, list []agent.Status) error {
+	return printTable(out, "SESSION\tCALL\tTOOL\tSTATE\tTAKEN", list, func(c agent.Status) []any {
+		state := string(c.State)
+		if !c.Alive && c.State != agent.StateSent && c.State != agent.StateDropped {
+			state += ", left"
+		}
+		return []any{c.Session, c.Call, c.Tool, state, moment(c.Taken)}
+	})
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host/app/config"
-	"github.com/hako-run/hako/host/app/report"
 	"github.com/hako-run/hako/host/frontend/console"
+	"github.com/hako-run/hako/host/frontend/terminal"
 	"github.com/hako-run/hako/host/govern/approval"
 	"github.com/hako-run/hako/host/govern/audit"
 	"github.com/hako-run/hako/host/store"
@@ -53,7 +53,7 @@ func (a *app) listApprovals(ctx context.Context, approvals *approval.Queue) erro
 	if err != nil {
 		return err
 	}
-	return showList(a, list, "Nothing waits.", report.Approvals)
+	return showList(a, list, "Nothing waits.", printApprovals)
 }
 
 func (a *app) approvalAnswerCommand(name, short string, yes bool) *cobra.Command {
@@ -105,4 +105,12 @@ func (a *app) completeApprovals(cmd *cobra.Command, args []string, _ string) (na
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+// printApprovals prints the questions that wait.
+func printApprovals(out io.Writer, list []*approval.Question) error {
+	return printTable(out, "ID\tTOOL\tASKED BY\tRULE\tTIME LEFT", list, func(q *approval.Question) []any {
+		return []any{q.ID, q.Tool, fmt.Sprintf("%s (%s)", dash(q.Caller.User), q.Caller.Frontend), q.Rule,
+			terminal.TimeLeft(q)}
+	})
 }

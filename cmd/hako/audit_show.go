@@ -2,12 +2,13 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/host/app/report"
 	"github.com/hako-run/hako/host/govern/audit"
 )
 
@@ -90,7 +91,27 @@ func (a *app) shower(f *auditFilter) func(*audit.Entry) error {
 	case a.asJSON:
 		return func(e *audit.Entry) error { return e.Write(a.data(), audit.JSONL, "") }
 	case f.utc:
-		return report.AuditRows(a.stdout, time.UTC)
+		return auditPrinter(a.stdout, time.UTC)
 	}
-	return report.AuditRows(a.stdout, time.Local)
+	return auditPrinter(a.stdout, time.Local)
+}
+
+// auditRow lines the columns of records up as far as they fit, without having seen them all.
+const auditRow = "%-19s  %6s  %-24s  %-30s  %-12s  %9s  %s\n"
+
+// auditPrinter returns a function that prints entries one by one, under a heading.
+func auditPrinter(out io.Writer, zone *time.Location) func(*audit.Entry) error {
+	headed := false
+	return func(e *audit.Entry) error {
+		at := e.Time.In(zone)
+		if !headed {
+			headed = true
+			name, _ := at.Zone()
+			printf(out, auditRow, "TIME ("+name+")", "RECORD", "WHO", "WHAT", "OUTCOME", "TOOK", "MORE")
+		}
+		var row strings.Builder
+		printf(&row, auditRow, at.Format(time.DateTime), fmt.Sprint(e.Seq), e.Who(), e.What(),
+			dash(e.Outcome), e.Took(), e.More())
+		return printf(out, "%s\n", strings.TrimRight(row.String(), " \n"))
+	}
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/host/app/report"
+	"github.com/hako-run/hako/host/frontend/terminal"
 	"github.com/hako-run/hako/host/govern/audit"
 )
 
@@ -38,7 +38,7 @@ Exit codes: 0 nothing was found, 1 the log was changed, 2 it cannot be read.`,
 				}
 				err = show(a, &auditVerification{place.String(), found.OK(), found},
 					func(out io.Writer, v *auditVerification) error {
-						return report.Verification(out, v.Directory, v.Report, expectation.Seq)
+						return printVerification(out, v.Directory, v.Report, expectation.Seq)
 					})
 				return failIf(!found.OK(), err)
 			})
@@ -71,4 +71,34 @@ func (a *app) expectation(key, expect string) (*audit.Expectation, error) {
 		return nil, fmt.Errorf("--key or --expect: %w", err)
 	}
 	return e, nil
+}
+
+// printVerification prints the result of a verification of the audit log in dir. expected is the record of the head that
+// the user gave, 0 if none.
+func printVerification(out io.Writer, dir string, r *audit.Report, expected uint64) error {
+	printf(out, "%s: %s in %s, from %d to %d\n", dir, terminal.Count(r.Records, "record"),
+		terminal.Count(r.Segments, "segment"), r.First, r.Last)
+	switch {
+	case r.Checkpoints == 0:
+		fmt.Fprintln(out, "No checkpoint is signed yet: anybody could forge a log of so few records")
+	case r.Signed+1 >= r.Last:
+		printf(out, "All are signed, with %s\n", r.PublicKey)
+	default:
+		printf(out, "Signed up to %d, with %s\n", r.Signed, r.PublicKey)
+	}
+	if !r.OK() {
+		printf(out, "\nTHE LOG FAILED VERIFICATION:\n")
+		for _, problem := range r.Problems {
+			printf(out, "  %s\n", problem)
+		}
+		return nil
+	}
+	if r.EndChecked || expected == r.Last {
+		return printf(out, "\nThe log is intact. Keep its head elsewhere, for the next verification:\n"+
+			"  --expect %d:%s\n", r.Last, r.Head)
+	}
+	return printf(out, `
+No sign of a change up to record %d. Whether later records are missing is not known: that takes the private key, which is not in this copy.
+Verify where hako writes the log, or give a head that was noted there: --expect NUMBER:HASH. The head of this copy is %d:%s
+`, r.Last, r.Last, r.Head)
 }

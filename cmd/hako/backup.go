@@ -1,12 +1,15 @@
 package main
 
 import (
+	"io"
+
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host/app/backup"
 	"github.com/hako-run/hako/host/app/config"
-	"github.com/hako-run/hako/host/app/report"
+	"github.com/hako-run/hako/host/frontend/terminal"
 	"github.com/hako-run/hako/host/govern/audit"
+	"github.com/hako-run/hako/internal/strictyaml"
 )
 
 func (a *app) backupCommand() *cobra.Command {
@@ -33,7 +36,27 @@ If the store is a PostgreSQL database, use pg_dump instead.`,
 			if err != nil {
 				return err
 			}
-			return report.Databases(a.stdout, "Wrote", files, dir)
+			return printDatabases(a.stdout, "Wrote", files, dir)
 		}),
 	}
+}
+
+// printDatabases prints the files of a backup: each database, and the audit log as one.
+func printDatabases(out io.Writer, done string, files []backup.File, dir string) error {
+	var total, log int64
+	databases := 0
+	for _, file := range files {
+		total += file.Bytes
+		if file.Audit() {
+			log += file.Bytes
+			continue
+		}
+		databases++
+		printf(out, "%-40s %10s\n", file.Title(), strictyaml.FormatSize(file.Bytes))
+	}
+	if databases < len(files) {
+		printf(out, "%-40s %10s\n", "audit log", strictyaml.FormatSize(log))
+	}
+	return printf(out, "%s %s, %s: %s\n", done, terminal.Count(databases, "database"),
+		strictyaml.FormatSize(total), dir)
 }

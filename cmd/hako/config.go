@@ -1,14 +1,15 @@
 package main
 
 import (
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/app/config"
 	"github.com/hako-run/hako/host/app/doctor"
 	"github.com/hako-run/hako/host/app/inspect"
-	"github.com/hako-run/hako/host/app/report"
 	"github.com/hako-run/hako/host/app/server"
 )
 
@@ -36,7 +37,7 @@ func (a *app) checkConfig(v *view) error {
 	if err := server.CheckStart(v.config, v.host); err != nil {
 		return err
 	}
-	report.Remedies(a.stderr, v.plugins)
+	printRemedies(a.stderr, v.plugins)
 	for _, note := range doctor.UnusedSettings(v.config, v.plugins) {
 		printf(a.stderr, "%s\n", "warning: "+note)
 	}
@@ -58,8 +59,25 @@ func (a *app) configShowCommand() *cobra.Command {
 						"file": v.config.File, "values": v.config.Entries(), "grants": inspect.GrantsOf(v.plugins),
 					})
 				}
-				return report.Configuration(a.stdout, v.config, v.plugins)
+				return printConfiguration(a.stdout, v.config, v.plugins)
 			})
 		},
 	})
+}
+
+// printConfiguration prints the effective values of a configuration, and the grants of the plugins in service.
+func printConfiguration(out io.Writer, c *config.Config, plugins []host.Status) error {
+	printf(out, "# %s\n", c.Name())
+	err := printTable(out, "", c.Entries(), func(e config.Entry) []any { return []any{e.Key, dash(e.Value), e.Origin} })
+	printf(out, "\n# What the plugins in service may do\n")
+	for _, p := range plugins {
+		if p.Serving == "" {
+			continue
+		}
+		printf(out, "%s\n", p.Name)
+		for _, line := range p.Grants.Explain(c.Locale) {
+			printf(out, "  %s\n", line)
+		}
+	}
+	return err
 }

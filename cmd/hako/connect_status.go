@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
+	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/host/app/report"
 	"github.com/hako-run/hako/host/credential"
 )
 
@@ -24,10 +26,19 @@ Exit codes: 0 all are usable, 1 one is not.`,
 				if err != nil {
 					return err
 				}
-				err = showList(a, list, "no credentials are configured (docs/credentials.md)", report.Credentials)
+				err = showList(a, list, "no credentials are configured (docs/credentials.md)", printCredentials)
 				unready := func(s credential.Status) bool { return s.State != credential.Ready }
 				return failIf(slices.ContainsFunc(list, unready), err)
 			})
 		},
+	})
+}
+
+// printCredentials prints the state of credentials.
+func printCredentials(out io.Writer, list []credential.Status) error {
+	const heading = "CREDENTIAL\tTENANT\tPROVIDER\tSTATE\tEXPIRES\tABOUT"
+	return printTable(out, heading, list, func(s credential.Status) []any {
+		return []any{s.Credential, dash(s.Tenant), dash(s.Provider), s.State, moment(s.Expires),
+			dash(cmp.Or(s.Remedy, strings.Join(s.Facts(), ", ")))}
 	})
 }

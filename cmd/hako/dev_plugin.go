@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/host/app/choices"
 	"github.com/hako-run/hako/host/app/devloop"
 	"github.com/hako-run/hako/host/app/server"
 	"github.com/hako-run/hako/host/frontend/terminal"
@@ -18,7 +17,7 @@ import (
 )
 
 func (a *app) devPluginCommand() *cobra.Command {
-	var flags choices.Flags
+	var flags approveFlags
 	cmd := &cobra.Command{
 		Use:   "plugin [DIR]",
 		Short: "Build a plugin after each save, and call its examples",
@@ -41,7 +40,7 @@ it.`,
 			return a.devPlugin(cmd, dir, flags)
 		},
 	}
-	flags.Add(cmd.Flags())
+	flags.add(cmd.Flags())
 	return cmd
 }
 
@@ -54,7 +53,7 @@ func (a *app) pluginDir(args []string) (string, error) {
 	return filepath.Abs(a.path(dir))
 }
 
-func (a *app) devPlugin(cmd *cobra.Command, dir string, flags choices.Flags) error {
+func (a *app) devPlugin(cmd *cobra.Command, dir string, flags approveFlags) error {
 	c, err := a.config(cmd)
 	if err != nil {
 		return err
@@ -63,7 +62,7 @@ func (a *app) devPlugin(cmd *cobra.Command, dir string, flags choices.Flags) err
 	if err != nil {
 		return err
 	}
-	flags.Trivial = true
+	flags.trivial = true
 	nobody := false // answers questions of the examples, which would take the answers to those of the loop
 	a.person = &nobody
 	a.stdin = terminal.Interruptible(cmd.Context(), a.stdin)

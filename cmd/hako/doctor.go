@@ -1,12 +1,13 @@
 package main
 
 import (
+	"errors"
+	"io"
 	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host/app/doctor"
-	"github.com/hako-run/hako/host/app/report"
 )
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -34,6 +35,18 @@ func (a *app) doctor(cmd *cobra.Command) error {
 		findings = append(findings, doctor.Configuration(cmd.Context(), c, shippedPlugins())...)
 		findings = append(findings, doctor.Running(cmd.Context(), c, thisBuild().Version)...)
 	}
-	err := show(a, findings, report.Findings)
+	err := show(a, findings, printFindings)
 	return failIf(slices.ContainsFunc(findings, doctor.Finding.IsError), err)
+}
+
+// printFindings prints what hako doctor found, each with its remedy.
+func printFindings(out io.Writer, list []doctor.Finding) error {
+	var errs []error
+	for _, f := range list {
+		errs = append(errs, printf(out, "%-8s %s: %s\n", f.Level, f.Check, f.Message))
+		if f.Remedy != "" {
+			errs = append(errs, printf(out, "%-8s -> %s\n", "", f.Remedy))
+		}
+	}
+	return errors.Join(errs...)
 }

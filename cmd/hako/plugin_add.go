@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -71,7 +72,7 @@ func (a *app) add(ctx context.Context, c *config.Config, folder *install.Folder,
 // place puts a plugin into its folder, recorded as action, and prints the next step.
 func (a *app) place(ctx context.Context, c *config.Config, action string, p *install.Addition) error {
 	m := p.Manifest
-	if err := p.PrintChanges(a.stdout, c.Locale); err != nil {
+	if err := printChanges(a.stdout, p, c.Locale); err != nil {
 		return err
 	}
 	operation := &audit.Operation{Action: action, Target: audit.Target{Plugin: m.Name, Digest: p.Digest},
@@ -90,4 +91,17 @@ func (a *app) place(ctx context.Context, c *config.Config, action string, p *ins
 		}
 		return printf(a.stdout, "Next: hako plugin approve %s%s\n", m.Name, inspect.FolderFlags(c))
 	})
+}
+
+// printChanges prints how a differs from the version that is in the folder now.
+func printChanges(out io.Writer, a *install.Addition, locale string) error {
+	before, lines, err := a.Changes(locale)
+	if before == "" {
+		return err
+	}
+	printf(out, "%s %s instead of %s:\n", a.Manifest.Name, a.Manifest.Version, before)
+	for _, line := range lines {
+		printf(out, "  %s\n", line)
+	}
+	return nil
 }

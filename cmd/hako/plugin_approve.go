@@ -1,23 +1,28 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/host/app/choices"
 	"github.com/hako-run/hako/host/app/inspect"
 	"github.com/hako-run/hako/host/app/server"
+	"github.com/hako-run/hako/host/frontend/terminal"
 	"github.com/hako-run/hako/host/govern/audit"
+	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/host/manifest"
 )
 
 func (a *app) pluginApproveCommand() *cobra.Command {
-	var flags choices.Flags
+	var flags approveFlags
 	cmd := &cobra.Command{
 		Use:   "approve NAME|FILE",
 		Short: "Show what a plugin asks for, and approve it",
@@ -41,19 +46,21 @@ addresses of an earlier approval are kept unless flags name others.`,
 			})
 		},
 	}
-	flags.Add(cmd.Flags())
+	flags.add(cmd.Flags())
 	return cmd
 }
 
-func (a *app) approve(ctx context.Context, v *view, p *host.Status, flags choices.Flags) error {
-	if p.Manifest == nil {
+func (a *app) approve(ctx context.Context, v *view, p *host.Status, flags approveFlags) error {
+	// The approval of other folders can repair what is broken in a plugin folder, but not a file outside of them.
+	outside := !slices.ContainsFunc(v.plugins, func(s host.Status) bool { return s.Path == p.Path })
+	if p.Manifest == nil || outside && p.State == host.Broken {
 		return fmt.Errorf("%s cannot be approved: %s", p.Path, p.Reason)
 	}
 	file, err := server.LoadConsents(ctx, v.config, v.store)
 	if err != nil {
 		return err
 	}
-	proposal, grants, err := flags.Propose(file, v.config, v.host.Roots(), p, a.dir)
+	proposal, grants, err := flags.propose(file, v.config, v.host.Roots(), p, a.dir)
 	if err != nil {
 		return err
 	}
@@ -61,10 +68,10 @@ func (a *app) approve(ctx context.Context, v *view, p *host.Status, flags choice
 	if err != nil {
 		return err
 	}
-	inspect.PrintProposal(a.stdout, p, signers.Text(p), proposal, grants, v.config.Locale)
+	printProposal(a.stdout, p, signers.Text(p), proposal, grants, v.config.Locale)
 	operation := &audit.Operation{Action: "plugin.approve", Target: audit.Target{Plugin: p.Name, Digest: p.Digest},
 		Detail: map[string]string{"version": p.Version, "gets": strings.Join(grants.Explain("en"), "\n")}}
-	if !flags.Approve(proposal) && !a.agrees("Approve?") {
+	if !flags.approves(proposal) && !a.agrees("Approve?") {
 		refused := errors.New("not approved: answer y, or use --yes if nobody can answer")
 		return &exitError{exitFailed, errors.Join(refused,
 			server.RecordRefusal(ctx, v.config, a.logger(v.config, slog.LevelWarn), operation))}
@@ -95,4 +102,44 @@ func (a *app) approved(ctx context.Context, v *view, p *host.Status) error {
 		printf(a.stdout, "Next: %s\n", next)
 	}
 	return nil
+}
+
+// printProposal prints for an operator what approving a plugin means: what it offers and asks for, what is new since
+// the last approval, and what it gets. signer names who signed it.
+func printProposal(out io.Writer, p *host.Status, signer string, proposal *grant.Proposal, grants grant.Grants,
+	locale string) {
+	m := p.Manifest
+	printf(out, "Plugin %s %s: %s\n%s\n%s\n",
+		m.Name, m.Version, terminal.Summary(m.Description.In(locale)), p.Path, p.Digest)
+	if signer != "" {
+		printf(out, "%s\n", signer)
+	}
+	printf(out, "\nIt offers: %s\n\nIt\n",
+		cmp.Or(strings.Join(inspect.Offers(m), ", "), "the tools that it lists once it may run"))
+	printList(out, "  - %s\n", grant.Explain(m.Permissions, locale))
+	if proposal.Updates() {
+		printAdditions(out, proposal.Before, m, locale)
+	}
+	if len(grants.HTTP)+len(grants.Mounts) > 0 || grants.SQL != nil || grants.Exec != nil {
+		printf(out, "\nIf you approve it, it gets\n")
+		printList(out, "  - %s\n", grants.Explain(locale))
+	}
+	fmt.Fprintln(out)
+}
+
+// printAdditions prints what a plugin asks for beyond what was approved before.
+func printAdditions(out io.Writer, before *grant.Consent, m *manifest.Manifest, locale string) {
+	additions := grant.Additions(before.Asked, m.Permissions, locale)
+	if len(additions) == 0 {
+		printf(out, "\nThat is no more than version %s, which you have approved.\n", before.Version)
+		return
+	}
+	printf(out, "\nThat is more than version %s, which you have approved:\n", before.Version)
+	printList(out, "  + %s\n", additions)
+}
+
+func printList(out io.Writer, format string, lines []string) {
+	for _, line := range lines {
+		printf(out, format, line)
+	}
 }

@@ -239,3 +239,18 @@ func TestApproveUnwritable(t *testing.T) {
 	}
 	invoke(t, dir, "plugin", "approve", "probe", "--yes").want(t, exitUsage, "locked")
 }
+
+// TestApproveUnusableFile: a file outside of the plugin folders is refused for the reasons for which it would be refused
+// in them: it cannot start within the limits in force for it, or is no plugin.
+func TestApproveUnusableFile(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	put(t, filepath.Join(dir, "large.wasm"), tooLarge(t))
+	const refused = "large.wasm cannot be approved: "
+	invoke(t, dir, "plugin", "approve", "large.wasm", "--yes").want(t, exitUsage,
+		refused+"it starts with 4096 MiB of linear memory, and limits.memory is 64 MiB")
+	invoke(t, dir, "plugin", "inspect", "large.wasm").want(t, exitOK, "broken: it starts with 4096 MiB")
+	put(t, filepath.Join(dir, "hako.yaml"), []byte("plugin: {large: {limits: {memory: 4GiB}}}\n"))
+	invoke(t, dir, "plugin", "approve", "large.wasm", "--yes").want(t, exitUsage,
+		refused+"the module exports no hako_abi_1")
+}

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"io"
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host/app/config"
 	"github.com/hako-run/hako/host/app/pluginfile"
-	"github.com/hako-run/hako/host/app/report"
+	"github.com/hako-run/hako/host/manifest"
 )
 
 func (a *app) pluginCheckCommand() *cobra.Command {
@@ -26,9 +29,28 @@ Exit codes: 0 no errors (there may be warnings), 1 errors, 2 usage.`,
 			ok := true
 			for _, file := range files {
 				findings, err := pluginfile.Review(cmd.Context(), file, c.Cache, c.MaxPluginSize)
-				ok = report.Review(a.stdout, file, findings, err) && ok
+				ok = printReview(a.stdout, file, findings, err) && ok
 			}
 			return failIf(!ok, nil)
 		}),
 	}
+}
+
+// printReview prints what the review of a plugin file found, or why there was none, and reports whether it is free of
+// errors.
+func printReview(out io.Writer, file string, findings []manifest.Finding, err error) bool {
+	if err != nil {
+		findings = []manifest.Finding{{Severity: manifest.SeverityError, Message: err.Error()}}
+	}
+	ok := true
+	for _, finding := range findings {
+		ok = ok && finding.Severity != manifest.SeverityError
+		for line := range strings.SplitSeq(finding.String(), "\n") {
+			_ = printf(out, "%s: %s\n", file, line)
+		}
+	}
+	if len(findings) == 0 {
+		_ = printf(out, "%s: no problems found\n", file)
+	}
+	return ok
 }

@@ -2,14 +2,17 @@ package main
 
 import (
 	"fmt"
+	"io"
+	"maps"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/app/inspect"
 	"github.com/hako-run/hako/host/app/pluginfile"
-	"github.com/hako-run/hako/host/app/report"
 )
 
 func (a *app) pluginInspectCommand() *cobra.Command {
@@ -30,7 +33,7 @@ configuration and limits. Everything is read from the file, without running the 
 				if err != nil {
 					return err
 				}
-				return show(a, plugin, report.Plugin)
+				return show(a, plugin, printPlugin)
 			})
 		},
 	})
@@ -50,6 +53,58 @@ func (a *app) locate(v *view, argument string) (*host.Status, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	return &host.Status{Path: file, Name: m.Name, Version: m.Version, Digest: module.Digest, Manifest: m,
-		Reason: "it is in none of the plugin folders"}, nil
+	status = &host.Status{Path: file, Name: m.Name, Version: m.Version, Digest: module.Digest, Manifest: m,
+		Reason: "it is in none of the plugin folders"}
+	if err := v.host.CheckFile(m, module); err != nil {
+		status.State, status.Reason = host.Broken, err.Error()
+	}
+	return status, nil
+}
+
+// printPlugin prints what a plugin is, asks for and may do.
+func printPlugin(out io.Writer, r *inspect.Report) error {
+	var rows [][]any
+	row := func(key string, values ...string) {
+		for _, value := range values {
+			rows = append(rows, []any{key, value})
+			key = ""
+		}
+	}
+	row("name", r.Name+" "+r.Version)
+	row("description", strings.Split(strings.TrimSpace(r.Description), "\n")...)
+	row("licence", r.License)
+	row("file", r.Path)
+	row("digest", r.Digest)
+	if r.Signer != "" {
+		row("signature", r.Signer)
+	}
+	row("state", strings.TrimPrefix(strings.TrimSuffix(string(r.State)+": "+r.Reason, ": "), ": "))
+	row("offers", r.Offers...)
+	row("is no tool", r.NoTools...)
+	row("imports", r.Imports...)
+	row("asks for", r.Permissions...)
+	if r.Serving != "" {
+		row("may do", r.Given...)
+	}
+	var keys, limits []string
+	for _, k := range r.Config {
+		keys = append(keys, configKey(k))
+	}
+	row("configuration", keys...)
+	for _, key := range slices.Sorted(maps.Keys(r.Limits)) {
+		limits = append(limits, key+" "+r.Limits[key])
+	}
+	row("limits", strings.Join(limits, ", "))
+	return printTable(out, "", rows, func(row []any) []any { return row })
+}
+
+func configKey(k inspect.ConfigKey) string {
+	text := k.Key + " (" + k.Type
+	switch {
+	case k.Required:
+		text += ", required"
+	case k.Default != nil:
+		text += fmt.Sprintf(", default %v", k.Default)
+	}
+	return strings.TrimSuffix(text+"): "+k.Description, ": ")
 }

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"io"
+	"strings"
+
 	"github.com/spf13/cobra"
 
+	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/app/inspect"
-	"github.com/hako-run/hako/host/app/report"
+	"github.com/hako-run/hako/internal/clip"
 )
 
 func (a *app) pluginListCommand() *cobra.Command {
@@ -25,9 +29,29 @@ func (a *app) pluginListCommand() *cobra.Command {
 					return printf(a.stderr, "There are no plugins: name a folder with --plugins, "+
 						"or start one with hako plugin new\n")
 				}
-				defer report.Remedies(a.stderr, v.plugins)
-				return report.Plugins(a.stdout, v.plugins, signers)
+				defer printRemedies(a.stderr, v.plugins)
+				return printPlugins(a.stdout, v.plugins, signers)
 			})
 		},
 	})
+}
+
+// maxSigner is the longest name of a signer in a table, in characters.
+const maxSigner = 40
+
+// printPlugins prints a line for each plugin.
+func printPlugins(out io.Writer, list []host.Status, signers inspect.Signers) error {
+	return printTable(out, "", list, func(p host.Status) []any {
+		return []any{p.Title(), p.Version, p.State, clip.Runes(signers.Text(&p), maxSigner),
+			strings.Join(p.Tools, ", ")}
+	})
+}
+
+// printRemedies prints what is to be done about plugins that are not in service, and warnings about those that are.
+func printRemedies(out io.Writer, list []host.Status) {
+	for _, p := range list {
+		if note := inspect.Remedy(p); note != "" {
+			printf(out, "%s\n", note)
+		}
+	}
 }

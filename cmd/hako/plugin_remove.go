@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"io"
 
 	"github.com/spf13/cobra"
 
@@ -46,5 +47,16 @@ func (a *app) remove(ctx context.Context, c *config.Config, folder *install.Fold
 	if err != nil {
 		return err
 	}
-	return r.Print(a.stdout)
+	return printRemoval(a.stdout, r)
+}
+
+// printRemoval prints what was removed and what is left.
+func printRemoval(out io.Writer, r *install.Removal) (err error) {
+	for _, what := range r.Removed {
+		err = printf(out, "removed: %s\n", what)
+	}
+	for _, what := range r.Left {
+		err = printf(out, "left:    %s\n", what)
+	}
+	return err
 }

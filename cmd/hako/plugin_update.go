@@ -41,7 +41,7 @@ versions that ask for no more.`,
 					return err
 				}
 				if dryRun {
-					return p.PrintChanges(a.stdout, c.Locale)
+					return printChanges(a.stdout, p, c.Locale)
 				}
 				return a.place(cmd.Context(), c, "plugin.update", p)
 			})

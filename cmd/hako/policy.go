@@ -1,16 +1,18 @@
 package main
 
 import (
+	"errors"
+
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host/app/config"
 	"github.com/hako-run/hako/host/app/inspect"
-	"github.com/hako-run/hako/host/app/report"
 	"github.com/hako-run/hako/host/app/server"
 	"github.com/hako-run/hako/host/frontend/mcpserver/auth"
 	"github.com/hako-run/hako/host/govern/policy"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/pdk/locale"
 )
 
 func (a *app) policyCommand() *cobra.Command {
@@ -27,7 +29,7 @@ func (a *app) withPolicy(cmd *cobra.Command, do func(*view, *policy.Policy) erro
 	return a.withTools(cmd, func(v *view) error {
 		live, err := policy.OpenLive(v.config.Policy)
 		if err != nil {
-			return report.Said(err, v.config.Locale)
+			return localized(err, v.config.Locale)
 		}
 		return do(v, live.Policy())
 	})
@@ -72,3 +74,6 @@ func (f *callerFlags) add(a *app, cmd *cobra.Command) {
 	flags.StringVar(&f.Toolset, "toolset", "", "the caller's toolset, if any")
 	a.tenantFlag(cmd, &f.Tenant)
 }
+
+// localized returns the text of err in a language, a BCP 47 tag, as an error.
+func localized(err error, language string) error { return errors.New(locale.In(err, language)) }

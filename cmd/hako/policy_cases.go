@@ -1,10 +1,12 @@
 package main
 
 import (
+	"io"
+
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host/app/inspect"
-	"github.com/hako-run/hako/host/app/report"
+	"github.com/hako-run/hako/host/frontend/terminal"
 	"github.com/hako-run/hako/host/govern/policy"
 	"github.com/hako-run/hako/host/govern/policy/policytest"
 )
@@ -22,7 +24,7 @@ Exit codes: 0 all passed, 1 some failed, 2 usage, or the policy or the cases are
 			return a.withPolicy(cmd, func(v *view, p *policy.Policy) error {
 				cases, err := policytest.Read(a.path(args[0]))
 				if err != nil {
-					return report.Said(err, v.config.Locale)
+					return localized(err, v.config.Locale)
 				}
 				return a.runCases(v, p, cases)
 			})
@@ -38,5 +40,19 @@ func (a *app) runCases(v *view, p *policy.Policy, cases *policytest.Cases) error
 	if err != nil {
 		return err
 	}
-	return failIf(len(failures) > 0, report.Cases(a.stdout, cases, failures))
+	return failIf(len(failures) > 0, printCases(a.stdout, cases, failures))
+}
+
+// printCases prints the cases of a policy that failed, and the number of all.
+func printCases(out io.Writer, cases *policytest.Cases, failures []policytest.Failure) error {
+	for _, f := range failures {
+		_ = printf(out, "--- %s (%s:%d)\n-%s\n+%s\n", f.Name, cases.Path, f.Line, f.Want, f.Got)
+		if f.Why != "" {
+			_ = printf(out, " %s\n", f.Why)
+		}
+	}
+	if len(failures) > 0 {
+		return printf(out, "%d of %s failed\n", len(failures), terminal.Count(cases.Len(), "case"))
+	}
+	return printf(out, "%s passed\n", terminal.Count(cases.Len(), "case"))
 }

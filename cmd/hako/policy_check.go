@@ -3,14 +3,15 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host/app/inspect"
-	"github.com/hako-run/hako/host/app/report"
 	"github.com/hako-run/hako/host/govern/policy"
+	"github.com/hako-run/hako/internal/strictyaml"
 )
 
 func (a *app) policyCheckCommand() *cobra.Command {
@@ -49,14 +50,29 @@ func (a *app) checkPolicy(v *view, path string, strict bool) error {
 	}
 	p, err := policy.Parse(data)
 	if err != nil {
-		report.Problems(a.stdout, path, "error", v.config.Locale, err)
+		printProblems(a.stdout, path, "error", v.config.Locale, err)
 		return &exitError{code: exitFailed}
 	}
 	warnings := policy.Lint(data, inspect.PolicySite(v.config, v.host))
-	report.Problems(a.stdout, path, "warning", v.config.Locale, warnings)
+	printProblems(a.stdout, path, "warning", v.config.Locale, warnings)
 	if warnings != nil && strict {
 		return &exitError{code: exitFailed}
 	}
 	return printf(a.stdout, "%s is valid (rules: %d, groups: %d, rules for commands: %d, quotas: %d)\n",
 		path, len(p.Rules()), len(p.Groups()), len(p.Commands), len(p.Quotas))
+}
+
+// printProblems prints each problem of a file on a line with its place, as editors understand it. kind is error or
+// warning, language a BCP 47 tag.
+func printProblems(out io.Writer, path, kind, language string, err error) {
+	var list *strictyaml.Error
+	if !errors.As(err, &list) {
+		if err != nil {
+			printf(out, "%s: %s: %v\n", path, kind, err)
+		}
+		return
+	}
+	for _, problem := range list.Lines(path, kind, language) {
+		printf(out, "%s\n", problem)
+	}
 }

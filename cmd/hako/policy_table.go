@@ -1,9 +1,12 @@
 package main
 
 import (
+	"fmt"
+	"io"
+	"strings"
+
 	"github.com/spf13/cobra"
 
-	"github.com/hako-run/hako/host/app/report"
 	"github.com/hako-run/hako/host/govern/policy"
 )
 
@@ -22,10 +25,25 @@ or depends (on the arguments); and the rules that decide.`,
 					call := caller.Call(tool.Name, tool.Source.Name, tool.Hints())
 					table = append(table, p.PermissionOf(call, v.config.Locale))
 				}
-				return show(a, table, report.Permissions)
+				return show(a, table, printPermissions)
 			})
 		},
 	}
 	caller.add(a, cmd)
 	return a.withJSON(cmd)
+}
+
+// printPermissions prints what becomes of a caller's calls.
+func printPermissions(out io.Writer, list []policy.ToolPermission) error {
+	return printTable(out, "TOOL\tPLUGIN\tPERMISSION\tRULE", list, func(line policy.ToolPermission) []any {
+		var rules []string
+		for _, d := range line.Prospects {
+			rule := d.Rule
+			if len(line.Prospects) > 1 {
+				rule = fmt.Sprintf("%s: %s", d.Action.Permission(), d.Rule)
+			}
+			rules = append(rules, rule)
+		}
+		return []any{line.Tool, line.Plugin, line.Permission, strings.Join(rules, "; ")}
+	})
 }

@@ -7,7 +7,6 @@ import (
 
 	"github.com/hako-run/hako/host/app/backup"
 	"github.com/hako-run/hako/host/app/config"
-	"github.com/hako-run/hako/host/app/report"
 	"github.com/hako-run/hako/host/govern/audit"
 )
 
@@ -32,7 +31,7 @@ too. The audit log records that it was restored.`,
 			if err := a.audited(cmd.Context(), c, operation, func() error { return nil }); err != nil {
 				return fmt.Errorf("the backup is in place: %w", err)
 			}
-			return report.Databases(a.stdout, "Restored", files, c.Store)
+			return printDatabases(a.stdout, "Restored", files, c.Store)
 		}),
 	}
 }

@@ -1,8 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -58,3 +63,25 @@ func (a *app) data() io.Writer {
 	}
 	return a.pipe
 }
+
+// printTable prints rows under a heading, whose columns are separated by tabs.
+func printTable[T any](out io.Writer, heading string, rows []T, columns func(T) []any) error {
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	if heading != "" {
+		fmt.Fprintln(table, heading)
+	}
+	for _, row := range rows {
+		values := columns(row)
+		printf(table, strings.TrimSuffix(strings.Repeat("%v\t", len(values)), "\t")+"\n", values...)
+	}
+	return table.Flush()
+}
+
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.Local().Format("2006-01-02 15:04")
+}
+
+func dash(text string) string { return cmp.Or(text, "-") }

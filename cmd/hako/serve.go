@@ -1,16 +1,21 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/app/config"
-	"github.com/hako-run/hako/host/app/report"
+	"github.com/hako-run/hako/host/app/inspect"
 	"github.com/hako-run/hako/host/app/server"
 	"github.com/hako-run/hako/host/frontend/mcpserver"
 	"github.com/hako-run/hako/host/frontend/terminal"
@@ -83,7 +88,7 @@ func (a *app) greet(ctx context.Context, s *server.Server) error {
 	if needsLink {
 		url += " (hako console prints a link that logs you in)"
 	}
-	report.Greeting(a.stderr, thisBuild().Version, s.Config, s.URL(), url, s.Plugins())
+	printGreeting(a.stderr, thisBuild().Version, s.Config, s.URL(), url, s.Plugins())
 	return s.Run(ctx)
 }
 
@@ -141,4 +146,30 @@ func (a *app) orders() (orders <-chan os.Signal, stop func()) {
 		return a.hangups, func() {}
 	}
 	return process.Hangups()
+}
+
+// printGreeting prints where the server and its console are, what it offers and what to try next.
+func printGreeting(to io.Writer, version string, c *config.Config, url, console string, plugins []host.Status) {
+	out := new(bytes.Buffer)
+	printf(out, "\nhako %s serves MCP at %s\n", version, url)
+	if console != "" {
+		printf(out, "The console is at %s\n", console)
+	}
+	fmt.Fprintln(out)
+	if len(plugins) == 0 {
+		fmt.Fprintln(out, "  There are no plugins yet.")
+	}
+	_ = printTable(out, "", plugins, func(p host.Status) []any {
+		what := strings.Join(p.Tools, ", ")
+		if p.State != host.Active {
+			what = p.Reason
+		}
+		return []any{"  " + p.Title(), p.State, what}
+	})
+	printf(out, "\nNext:\n")
+	for _, line := range inspect.NextCommands(c, url, plugins) {
+		printf(out, "  %s\n", line)
+	}
+	fmt.Fprintln(out)
+	_, _ = out.WriteTo(to) // at once: no line of the log comes between
 }

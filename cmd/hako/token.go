@@ -1,16 +1,19 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host/app/config"
-	"github.com/hako-run/hako/host/app/report"
 	"github.com/hako-run/hako/host/app/server"
 	"github.com/hako-run/hako/host/frontend/bearer"
+	"github.com/hako-run/hako/host/frontend/connection"
 	"github.com/hako-run/hako/host/frontend/console"
 	"github.com/hako-run/hako/host/govern/audit"
 	"github.com/hako-run/hako/host/store"
@@ -113,7 +116,7 @@ func (a *app) tokenListCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return show(a, list, report.Access)
+				return show(a, list, printAccess)
 			})
 		},
 	})
@@ -148,7 +151,7 @@ Tokens of the configuration have to be removed from it. Tokens of OAuth issuers:
 				if err != nil {
 					return err
 				}
-				return show(a, revoked, report.Revoked)
+				return show(a, revoked, printRevoked)
 			})
 		},
 	}
@@ -200,4 +203,52 @@ logs in to the console.`,
 	}
 	f.add(cmd)
 	return cmd
+}
+
+// printAccess prints bearer tokens and logins of MCP clients.
+func printAccess(out io.Writer, list *server.AccessList) error {
+	const tokens = "TOKEN\tNAME\tUSER\tFOR\tSTATE\tEND\tLAST USED\tCREATED BY"
+	err := printTable(out, tokens, list.Tokens, func(t console.TokenItem) []any {
+		use := "MCP"
+		if t.Role != "" {
+			use = "console, " + string(t.Role)
+		}
+		return []any{cmp.Or(t.ID, t.Setting), t.Name, t.User, use, t.State, moment(t.Expires), moment(t.Used),
+			dash(t.Creator)}
+	})
+	if err == nil && len(list.Logins) > 0 {
+		fmt.Fprintln(out)
+		const logins = "LOGIN\tUSER\tTENANT\tCLIENT\tSCOPES\tEND\tCREATED"
+		err = printTable(out, logins, list.Logins, func(l *connection.Login) []any {
+			return []any{l.ID, l.User, dash(l.Tenant), dash(l.Client), dash(strings.Join(l.Scopes, " ")),
+				moment(l.Expires),
+				moment(l.Created)}
+		})
+	}
+	if err == nil && len(list.Blocks) > 0 {
+		fmt.Fprintln(out)
+		err = printTable(out, "BLOCKED\tISSUER\tSINCE\tBY", list.Blocks, func(b bearer.Block) []any {
+			return []any{b.User, b.Issuer, moment(b.Blocked), b.By}
+		})
+	}
+	return err
+}
+
+// printRevoked prints what was revoked, and what remains.
+func printRevoked(out io.Writer, r *server.Revoked) error {
+	for _, t := range r.Tokens {
+		printf(out, "Revoked %s (%s)\n", t.Name, t.ID)
+	}
+	for _, l := range r.Logins {
+		printf(out, "Ended the login of %s with %s (%s)\n", l.User,
+			cmp.Or(l.Client, "an unnamed client"), l.ID)
+	}
+	if r.Sessions > 0 {
+		printf(out, "Ended sessions in the console: %d\n", r.Sessions)
+	}
+	for _, t := range r.Remaining {
+		printf(out, "Still valid: %s, because it is in the configuration: take it out of %s\n",
+			t.Name, t.Setting)
+	}
+	return nil
 }

@@ -1,14 +1,18 @@
 package main
 
 import (
+	"errors"
+	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host/app/config"
 	"github.com/hako-run/hako/host/app/inspect"
-	"github.com/hako-run/hako/host/app/report"
+	"github.com/hako-run/hako/host/frontend/terminal"
+	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -53,13 +57,47 @@ has.`,
 // toolFormats print tools. The table names what else there would be on standard error.
 var toolFormats = map[string]func(*app, *view, []inspect.ToolInfo) error{
 	"table": func(a *app, v *view, list []inspect.ToolInfo) error {
-		defer report.Remedies(a.stderr, v.plugins)
-		return report.Tools(a.stdout, list)
+		defer printRemedies(a.stderr, v.plugins)
+		return printTools(a.stdout, list)
 	},
 	"text": func(a *app, v *view, list []inspect.ToolInfo) error {
-		return report.ToolText(a.stdout, v.config.Locale, list)
+		return printToolText(a.stdout, v.config.Locale, list)
 	},
 	"json":   func(a *app, _ *view, list []inspect.ToolInfo) error { return a.printJSON(inspect.ToolSchemas(list)) },
 	"mcp":    func(a *app, _ *view, list []inspect.ToolInfo) error { return a.printJSON(list) },
-	"tokens": func(a *app, _ *view, list []inspect.ToolInfo) error { return report.ToolTokens(a.stdout, list) },
+	"tokens": func(a *app, _ *view, list []inspect.ToolInfo) error { return printToolTokens(a.stdout, list) },
+}
+
+// printTools prints a line for each tool.
+func printTools(out io.Writer, list []inspect.ToolInfo) error {
+	return printTable(out, "", list, func(t inspect.ToolInfo) []any {
+		return []any{t.Name, t.Plugin, terminal.Summary(t.Description)}
+	})
+}
+
+// printToolTokens prints about how much of a model's context each tool takes, the largest first, and what all take
+// together.
+func printToolTokens(out io.Writer, list []inspect.ToolInfo) error {
+	list, total := slices.Clone(list), 0
+	slices.SortStableFunc(list, func(a, b inspect.ToolInfo) int { return b.Tokens() - a.Tokens() })
+	for i := range list {
+		total += list[i].Tokens()
+	}
+	err := printTable(out, "NAME\tPLUGIN\tTOKENS", list, func(t inspect.ToolInfo) []any {
+		return []any{t.Name, t.Plugin, t.Tokens()}
+	})
+	return errors.Join(err, printf(out, "\n%s, about %d tokens of a model's context\n",
+		terminal.Count(len(list), "tool"), total))
+}
+
+var toolsHeading = manifest.Text{"en": "Available tools:", "ja": "利用可能なツール:"}
+
+// printToolText prints tools for the prompt of a model, each on one line, whatever is in its description.
+func printToolText(out io.Writer, locale string, list []inspect.ToolInfo) error {
+	err := printf(out, "%s\n", toolsHeading.In(locale))
+	for _, t := range list {
+		err = printf(out, "- %s: %s\n", t.Name,
+			terminal.Sentence(strings.Join(strings.Fields(t.Description), " ")))
+	}
+	return err
 }

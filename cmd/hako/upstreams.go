@@ -2,14 +2,16 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host/app/config"
 	"github.com/hako-run/hako/host/app/doctor"
 	"github.com/hako-run/hako/host/app/inspect"
-	"github.com/hako-run/hako/host/app/report"
 	"github.com/hako-run/hako/host/app/server"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/upstream/mcpclient"
@@ -51,7 +53,7 @@ func (a *app) withUpstreams(ctx context.Context, c *config.Config, to *catalog.C
 	do func([]mcpclient.Status) error) error {
 	logger := a.logger(c, chosenLevel(c, server.Silent))
 	return server.WithUpstreams(ctx, c, to, thisBuild().Version, logger, func(list []mcpclient.Status) error {
-		report.MissingUpstreams(a.stderr, list)
+		printMissingUpstreams(a.stderr, list)
 		return do(list)
 	})
 }
@@ -62,7 +64,7 @@ func (a *app) connectUpstreams(ctx context.Context, c *config.Config, to *catalo
 	logger := a.logger(c, chosenLevel(c, server.Silent))
 	return server.ConnectUpstreams(ctx, c, to, wanted, thisBuild().Version, logger,
 		func(list []mcpclient.Status) error {
-			report.MissingUpstreams(a.stderr, list)
+			printMissingUpstreams(a.stderr, list)
 			return do(list)
 		})
 }
@@ -71,6 +73,46 @@ func (a *app) printUpstreams(list []mcpclient.Status, serving map[string]inspect
 	shown, failed := inspect.Upstreams(list, serving)
 	err := showList(a, shown,
 		"no upstream servers are configured: name a file with upstreams in hako.yaml (docs/upstreams.md)",
-		func(out io.Writer, list []inspect.Upstream) error { return report.Upstreams(out, a.stderr, list) })
+		func(out io.Writer, list []inspect.Upstream) error { return printUpstreamTable(out, a.stderr, list) })
 	return failIf(failed, err)
+}
+
+// printUpstreamTable prints a line for each upstream server, and to notes what is left out.
+func printUpstreamTable(out, notes io.Writer, list []inspect.Upstream) error {
+	heading := "NAME\tSTATE\tTRANSPORT\tPREFIX\tTOOLS\tPROMPTS\tRESOURCES\tPROTOCOL\tSERVER"
+	serving := slices.ContainsFunc(list, func(s inspect.Upstream) bool { return s.Serving != nil })
+	if serving {
+		heading += "\tIN HAKO SERVE"
+	}
+	err := printTable(out, heading, list, func(s inspect.Upstream) []any {
+		row := []any{s.Name, s.State, s.Transport, s.Prefix, s.Tools, s.Prompts, s.Resources, s.Protocol,
+			dash(strings.TrimSpace(s.Server + " " + s.Version))}
+		switch {
+		case s.Serving != nil:
+			return append(row, fmt.Sprintf("%s since %s", s.Serving.State, moment(s.Serving.Since)))
+		case serving:
+			return append(row, "-")
+		}
+		return row
+	})
+	for _, s := range list {
+		for _, what := range s.Omitted {
+			printf(notes, "%s: left out: %s\n", s.Name, what)
+		}
+	}
+	return err
+}
+
+// printMissingUpstreams reports upstream servers that are down or slow.
+func printMissingUpstreams(notes io.Writer, list []mcpclient.Status) {
+	for _, s := range list {
+		switch {
+		case s.State == mcpclient.Down:
+			printf(notes, "down: upstream server %s: %s\n", s.Name, s.Error)
+		case s.State == mcpclient.Connecting && !s.Listed:
+			printf(notes,
+				"missing: upstream server %s: it is still being connected, and its tools are not known yet. "+
+					"'hako upstreams' waits for it\n", s.Name)
+		}
+	}
 }

@@ -1,13 +1,15 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/hako-run/hako/host/app/config"
-	"github.com/hako-run/hako/host/app/inspect"
 	"github.com/hako-run/hako/host/registry/index"
 )
 
@@ -38,7 +40,55 @@ sandbox such a server, and anybody can publish one.`,
 			case more:
 				printf(a.stderr, "There are more: add words to the search.\n")
 			}
-			return inspect.WriteServers(a.stdout, servers, query)
+			return printServers(a.stdout, servers, query)
 		}),
 	})
+}
+
+// printServers prints a table of upstream servers. If there is one, or one has the name that was searched for, it
+// prints that one with the lines that configure it.
+func printServers(w io.Writer, servers []index.Server, query string) error {
+	for i := range servers {
+		if len(servers) == 1 || servers[i].Name == query {
+			return printServer(w, &servers[i])
+		}
+	}
+	return printTable(w, "NAME\tVERSION\tAS\tDESCRIPTION", servers, func(s index.Server) []any {
+		var kinds []string
+		for _, setup := range s.Setups {
+			if setup.Config != nil {
+				kinds = append(kinds, setup.Kind)
+			}
+		}
+		return []any{s.Name, s.Version, strings.Join(kinds, ","), s.Description}
+	})
+}
+
+func printServer(w io.Writer, s *index.Server) error {
+	printf(w, "%s\n", strings.TrimSpace(s.Name+" "+s.Version+"  "+s.Title))
+	for _, line := range []string{s.Description, s.Homepage, s.Repository} {
+		if line != "" {
+			printf(w, "  %s\n", line)
+		}
+	}
+	if s.Status == "deprecated" {
+		fmt.Fprintln(w, "  It is deprecated.")
+	}
+	for _, setup := range s.Setups {
+		if setup.Config == nil {
+			printf(w, "\n%s: not for hako: %s\n", setup.Kind, setup.Reason)
+			continue
+		}
+		printf(w, "\n%s:\n", setup.Kind)
+		encoder := json.NewEncoder(w)
+		encoder.SetIndent("", "  ")
+		encoder.SetEscapeHTML(false)
+		if err := encoder.Encode(setup.Config); err != nil {
+			return err
+		}
+		for _, note := range setup.Notes {
+			printf(w, "  %s\n", note)
+		}
+	}
+	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"io"
 	"maps"
 
+	"github.com/hako-run/hako/host/wasm/fuel"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -126,7 +127,7 @@ func (c *Call) Charge(steps int64) {
 
 // Bytes copies length bytes out of the guest's memory. A range outside of it traps the guest.
 func (c *Call) Bytes(function string, offset, length uint64) []byte {
-	c.Charge(CopySteps(length))
+	c.Charge(fuel.CopySteps(length))
 	view, ok := c.Memory.Read(uint32(offset), uint32(length))
 	if !ok {
 		panic(&PointerError{function, uint32(offset), uint32(length)})
@@ -136,7 +137,7 @@ func (c *Call) Bytes(function string, offset, length uint64) []byte {
 
 // Put copies data into the guest's memory. A range outside of it traps the guest.
 func (c *Call) Put(function string, offset uint64, data []byte) {
-	c.Charge(CopySteps(uint64(len(data))))
+	c.Charge(fuel.CopySteps(uint64(len(data))))
 	if !c.Memory.Write(uint32(offset), data) {
 		panic(&PointerError{function, uint32(offset), uint32(len(data))})
 	}

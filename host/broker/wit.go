@@ -17,12 +17,5 @@ type Interface struct {
 // there is none. A panic with an error ends the call.
 //
 // A resource of the host is any Go value. The guest holds a handle to it until it drops the handle or the call ends,
-// and the value's Drop method is called then, if it has one (Dropper).
+// and the value's Drop method is called then, if it has one (component.Dropper).
 type InterfaceFunc func(ctx context.Context, call *Call, args []any) any
-
-// Dropper is a resource that wants to know when the guest no longer holds it.
-type Dropper interface{ Drop() }
-
-// Lasting is a resource without state of one call, such as a standard stream: an instance that holds one after its
-// start can still be copied.
-type Lasting interface{ Lasting() }

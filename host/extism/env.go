@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/wasm/fuel"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -27,7 +28,7 @@ func (a *Adapter) memoryFunctions() []broker.Function {
 	length := func(k *kernel, p []uint64) uint64 { return k.length(p[0]) }
 	return []broker.Function{
 		a.function("alloc", one, &i64, func(_ context.Context, s *session, p []uint64) uint64 {
-			s.call.Charge(broker.CopySteps(min(p[0], uint64(s.kernel.limit))))
+			s.call.Charge(fuel.CopySteps(min(p[0], uint64(s.kernel.limit))))
 			return s.kernel.alloc(p[0])
 		}),
 		set("free", one, func(k *kernel, p []uint64) { k.free(p[0]) }),
@@ -81,7 +82,7 @@ func (a *Adapter) stateFunctions() []broker.Function {
 // copyText returns a copy of the block at offset.
 func (s *session) copyText(function string, offset uint64) string {
 	data := s.kernel.bytes(function, offset)
-	s.call.Charge(broker.CopySteps(uint64(len(data))))
+	s.call.Charge(fuel.CopySteps(uint64(len(data))))
 	return string(data)
 }
 

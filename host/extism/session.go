@@ -7,6 +7,7 @@ import (
 
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/host/wasm/fuel"
 	"github.com/hako-run/hako/internal/strictjson"
 )
 
@@ -69,7 +70,7 @@ const maxArgument = 64 << 10
 // decode decodes the JSON in a block. Invalid or too long JSON traps the guest.
 func (s *session) decode(function string, offset uint64, v any) {
 	data := s.kernel.bytes(function, offset)
-	s.call.Charge(int64(min(len(data), maxArgument)) * broker.TextSteps)
+	s.call.Charge(int64(min(len(data), maxArgument)) * fuel.TextSteps)
 	err := errArgumentTooLong
 	if len(data) <= maxArgument {
 		err = strictjson.Unmarshal(data, v)
@@ -92,7 +93,7 @@ func (s *session) writeJSON(v any) uint64 {
 
 // write is kernel.write with a charge for the copy.
 func (s *session) write(data []byte) uint64 {
-	s.call.Charge(broker.CopySteps(uint64(len(data))))
+	s.call.Charge(fuel.CopySteps(uint64(len(data))))
 	return s.kernel.write(data)
 }
 

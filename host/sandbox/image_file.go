@@ -16,7 +16,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/hako-run/hako/host/sandbox/compile"
+	"github.com/hako-run/hako/host/wasm"
 	"github.com/hako-run/hako/internal/wholefile"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -42,7 +42,7 @@ func (p *Plugin) imageKey(code *code) [sha256.Size]byte {
 	data, _ := json.Marshal([]any{ // plain data always marshals
 		imageHeader, abi.Version, runtimeVersion(), fmt.Sprintf("%x", code.digest),
 		p.spec.Name, mounts, modules, fmt.Sprint(p.environment(code)), p.spec.Limits.Memory, p.spec.Limits.OpenFiles,
-		uint64(compile.Features),
+		uint64(wasm.Features),
 	})
 	return sha256.Sum256(data)
 }

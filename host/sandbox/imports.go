@@ -11,6 +11,7 @@ import (
 
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/limit"
+	"github.com/hako-run/hako/host/wasm/fuel"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -45,7 +46,7 @@ func hostFunction(function broker.Function) api.GoModuleFunc {
 		c := callOf(ctx)
 		c.Memory = module.Memory()
 		if !function.Late {
-			c.Charge(broker.CallSteps)
+			c.Charge(fuel.CallSteps)
 		}
 		for i, t := range function.Params {
 			if t == broker.I32 { // the runtime leaves the upper half undefined
@@ -154,7 +155,7 @@ func (c *call) respond(p, length uint64) {
 		panic(fmt.Errorf("it responded twice"))
 	}
 	c.countOutput(length)
-	c.Charge(int64(length) * broker.TextSteps)
+	c.Charge(int64(length) * fuel.TextSteps)
 	c.mustReserve(int64(length))
 	c.response = c.Bytes("respond", p, length)
 }

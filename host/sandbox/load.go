@@ -10,6 +10,7 @@ import (
 
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox/compile"
+	"github.com/hako-run/hako/host/wasm"
 	"github.com/hako-run/hako/host/wasm/component"
 	"github.com/hako-run/hako/host/wasm/link"
 	"github.com/hako-run/hako/host/wasm/rewrite"
@@ -275,7 +276,7 @@ func (p *Plugin) buildCode(
 	config, load := compile.Config(p.engine.cache.code), p.engine.cache.load
 	if how == ByInterpreter {
 		config = wazero.NewRuntimeConfigInterpreter().WithCompilationCache(p.engine.cache.code).
-			WithCoreFeatures(compile.Features).WithDebugInfoEnabled(false)
+			WithCoreFeatures(wasm.Features).WithDebugInfoEnabled(false)
 		load = interpret
 	}
 	code := &code{

@@ -8,6 +8,7 @@ import (
 
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/trace"
+	"github.com/hako-run/hako/host/wasm/fuel"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -56,7 +57,7 @@ func (s *logSink) emit(level abi.LogLevel, text string) {
 func (s *logSink) screen(text string) string {
 	const longest = 2 * maxLine // redaction must see a secret that begins before the cut to its end
 	text = text[:min(len(text), longest)]
-	s.call.Charge(broker.LineSteps + int64(len(text))*broker.TextSteps)
+	s.call.Charge(broker.LineSteps + int64(len(text))*fuel.TextSteps)
 	if s.redact != nil {
 		text = s.redact(text)
 	}

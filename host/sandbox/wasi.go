@@ -11,6 +11,7 @@ import (
 
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/brokers/file"
+	"github.com/hako-run/hako/host/wasm/fuel"
 )
 
 // Errnos of WASI preview 1.
@@ -71,7 +72,7 @@ func markingDescriptors(function api.GoModuleFunction, name string) api.GoModule
 func charged(function api.GoModuleFunction) api.GoModuleFunction {
 	return api.GoModuleFunc(func(ctx context.Context, module api.Module, stack []uint64) {
 		c := callOf(ctx)
-		c.Charge(broker.CallSteps)
+		c.Charge(fuel.CallSteps)
 		c.turn.enterHost()
 		function.Call(ctx, module, stack)
 		if err := c.turn.leaveHost(ctx); err != nil {
@@ -114,7 +115,7 @@ func bounded(function api.GoModuleFunction, name string) api.GoModuleFunction {
 	case "fd_readdir":
 		check = func(c *call, _ api.Module, stack []uint64) uint64 {
 			length := uint32(stack[2])
-			c.Charge(broker.CopySteps(uint64(min(length, maxListing))))
+			c.Charge(fuel.CopySteps(uint64(min(length, maxListing))))
 			return refuseAbove(length, maxListing, einval)
 		}
 	case "poll_oneoff":

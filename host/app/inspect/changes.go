@@ -43,8 +43,8 @@ func offerChanges(before, after *manifest.Manifest, locale string) []string {
 	add("+ permission: %s", grant.Additions(before.Permissions, after.Permissions, locale))
 	add("- permission that it does not ask for any more: %s",
 		grant.Additions(after.Permissions, before.Permissions, locale))
-	add("+ %s", missing(offersOf(before), offersOf(after)))
-	add("- %s", missing(offersOf(after), offersOf(before)))
+	add("+ %s", missing(Offers(before), Offers(after)))
+	add("- %s", missing(Offers(after), Offers(before)))
 	for _, t := range after.Tools {
 		i := slices.IndexFunc(before.Tools, func(b manifest.Tool) bool { return b.Name == t.Name })
 		if i >= 0 {

@@ -68,7 +68,7 @@ func Hint(h *host.Host, name string) string {
 	}
 	for _, plugin := range h.Plugins() {
 		if plugin.Name == name && plugin.Manifest != nil {
-			return "that is a plugin: it offers " + strings.Join(offersOf(plugin.Manifest), ", ")
+			return "that is a plugin: it offers " + strings.Join(Offers(plugin.Manifest), ", ")
 		}
 		if plugin.State == host.Broken || plugin.State == host.Conflict {
 			return fmt.Sprintf("hako tools lists them; %s is not usable (%s)", plugin.Path, plugin.Reason)

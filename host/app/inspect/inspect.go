@@ -165,7 +165,7 @@ func New(p *host.Status, c *config.Config, shipped []shipped.Plugin) (*Report, e
 		Permissions: grant.Explain(m.Permissions, locale),
 		Grants:      newGrants(p.Name, p.Grants),
 		Given:       p.Grants.Explain(locale),
-		Offers:      offersOf(m),
+		Offers:      Offers(m),
 		Config:      []ConfigKey{},
 		Limits:      c.Plugin[p.Name].Limits.Or(c.Limits).Or(m.Limits).Or(manifest.DefaultLimits).Texts(),
 	}
@@ -218,8 +218,8 @@ func noTools(module *wasmfile.Module) []string {
 	return list
 }
 
-// offersOf lists what a manifest declares: tools, resources and prompts.
-func offersOf(m *manifest.Manifest) []string {
+// Offers lists what a manifest declares: tools, resources and prompts.
+func Offers(m *manifest.Manifest) []string {
 	var list []string
 	for _, t := range m.Tools {
 		list = append(list, "tool "+t.Name)

@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/hako-run/hako/host/app/inspect"
 	"github.com/hako-run/hako/host/app/pluginfile"
-	"github.com/hako-run/hako/host/frontend/terminal"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/registry/lock"
 	"github.com/hako-run/hako/host/registry/signature"
@@ -87,19 +85,6 @@ func (a *Addition) Changes(locale string) (before string, lines []string, err er
 		signer = signerOf(e)
 	}
 	return m.Version, inspect.Changes(m, a.Manifest, signer, a.Signer(), locale), nil
-}
-
-// PrintChanges prints the changes for an operator.
-func (a *Addition) PrintChanges(out io.Writer, locale string) error {
-	before, lines, err := a.Changes(locale)
-	if before == "" {
-		return err
-	}
-	_ = terminal.Printf(out, "%s %s instead of %s:\n", a.Manifest.Name, a.Manifest.Version, before)
-	for _, line := range lines {
-		_ = terminal.Printf(out, "  %s\n", line)
-	}
-	return nil
 }
 
 // Place writes the file and its entry in the lock file, and keeps a copy of the file that it replaces. Hosts that watch

@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/hako-run/hako/host/brokers/sqlbroker"
-	"github.com/hako-run/hako/host/frontend/terminal"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/plugincopies"
@@ -23,17 +21,6 @@ import (
 type Removal struct {
 	// Removed are files and entries. Left are things that hako does not remove.
 	Removed, Left []string
-}
-
-// Print prints it for an operator.
-func (r *Removal) Print(out io.Writer) (err error) {
-	for _, what := range r.Removed {
-		err = terminal.Printf(out, "removed: %s\n", what)
-	}
-	for _, what := range r.Left {
-		err = terminal.Printf(out, "left:    %s\n", what)
-	}
-	return err
 }
 
 // Remove removes a plugin from the folder: its file, the manifest and policy of its own beside it, its entry in the

@@ -16,7 +16,6 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/host/app/gobuild"
-	"github.com/hako-run/hako/host/app/projectbuild"
 	"github.com/hako-run/hako/host/component/tool"
 	"github.com/hako-run/hako/host/extism"
 	"github.com/hako-run/hako/host/manifest"
@@ -91,7 +90,7 @@ type Source struct {
 // in a dir NAME, or manifestFile if that is not empty.
 func ReadSource(dir, manifestFile string) (*Source, error) {
 	parse := manifest.Parse
-	if projectbuild.IsComponent(dir) {
+	if isComponent(dir) {
 		parse = manifest.ParseComponent
 	}
 	candidates := []string{filepath.Join(dir, "manifest.yaml"), filepath.Join(dir, filepath.Base(dir)+".yaml")}
@@ -131,8 +130,8 @@ func readManifest(parse func([]byte) (*manifest.Manifest, error), candidates ...
 
 // Compile compiles the plugin name in dir with the tools of its language, and returns it without its manifest.
 func Compile(ctx context.Context, dir, name string) ([]byte, error) {
-	if projectbuild.IsProject(dir) {
-		return projectbuild.Plugin(ctx, dir, name)
+	if isProject(dir) {
+		return buildProject(ctx, dir, name)
 	}
 	return gobuild.Plugin(ctx, dir)
 }

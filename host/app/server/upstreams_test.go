@@ -103,7 +103,7 @@ func TestAwaitLists(t *testing.T) {
 				if got := len(offered.View().Tools); got != test.tools {
 					t.Errorf("%d tools", got)
 				}
-				var missing []string // which report.MissingUpstreams names
+				var missing []string // which printMissingUpstreams of cmd/hako names
 				for _, s := range u.Status() {
 					if s.State == mcpclient.Connecting && !s.Listed {
 						missing = append(missing, s.Name)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/wasm/fuel"
 	"github.com/hako-run/hako/internal/strictjson"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -64,7 +65,7 @@ func (b *Broker) start(ctx context.Context, call *broker.Call, params []uint64) 
 		return call.GiveJSON(abi.ExecStarted{Error: abi.Errorf(abi.CodeLimit,
 			"the command is longer than %d bytes", maxRequest)})
 	}
-	call.Charge(broker.CommandSteps + int64(params[1])*broker.TextSteps)
+	call.Charge(broker.CommandSteps + int64(params[1])*fuel.TextSteps)
 	request, err := decodeRequest(call.Bytes("exec.start", params[0], params[1]))
 	if err != nil {
 		return call.GiveJSON(abi.ExecStarted{Error: abi.Errorf(abi.CodeInvalid,
@@ -97,7 +98,7 @@ func (b *Broker) Run(ctx context.Context, call *broker.Call, request *abi.ExecRe
 	for _, argument := range request.Argv {
 		size += len(argument) + 1 // an empty one takes memory too
 	}
-	call.Charge(broker.CommandSteps + int64(size)*broker.TextSteps)
+	call.Charge(broker.CommandSteps + int64(size)*fuel.TextSteps)
 	failure := check(request)
 	if size > maxRequest {
 		failure = fmt.Errorf("it is longer than %d bytes", maxRequest)
@@ -118,7 +119,7 @@ func (b *Broker) Run(ctx context.Context, call *broker.Call, request *abi.ExecRe
 		if stream == 0 {
 			break
 		}
-		call.Charge(broker.CopySteps(uint64(len(data))))
+		call.Charge(fuel.CopySteps(uint64(len(data))))
 		output[stream] = append(output[stream], data...)
 	}
 	<-c.done

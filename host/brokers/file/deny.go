@@ -8,7 +8,7 @@ import (
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/wasm/fuel"
 	"github.com/hako-run/hako/internal/glob"
 	"github.com/hako-run/hako/internal/visible"
 )
@@ -49,7 +49,7 @@ func (g globs) cost(path string) int64 {
 	if len(g) == 0 {
 		return 0
 	}
-	return int64(len(path)*(8+len(g))) * broker.TextSteps
+	return int64(len(path)*(8+len(g))) * fuel.TextSteps
 }
 
 // firstCase returns the lowest character that differs from r in case alone. The case folding of x/text does not unify

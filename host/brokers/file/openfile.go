@@ -9,6 +9,7 @@ import (
 	wsys "github.com/tetratelabs/wazero/sys"
 
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/wasm/fuel"
 )
 
 // openFile is a regular file that a guest has open. It tracks the position itself and passes an offset with each read
@@ -67,7 +68,7 @@ const MaxTransfer = 1 << 20
 
 // spend charges for an operation that moves n bytes.
 func (o *openFile) spend(n int) error {
-	return o.g.h.spend(broker.FileSteps + broker.CopySteps(uint64(n)))
+	return o.g.h.spend(broker.FileSteps + fuel.CopySteps(uint64(n)))
 }
 
 // Read implements sys.File.

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/wasm/fuel"
 	"github.com/hako-run/hako/internal/strictjson"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -115,7 +116,7 @@ func (b *Broker) read(_ context.Context, call *broker.Call, params []uint64) uin
 		s.scratch = make([]byte, maxRead)
 	}
 	n, err := io.ReadAtLeast(e, s.scratch[:capacity], 1)
-	call.Charge(int64(n) * broker.TextSteps)
+	call.Charge(int64(n) * fuel.TextSteps)
 	if err == io.EOF {
 		return 0
 	}

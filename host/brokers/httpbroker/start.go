@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/hako-run/hako/host/broker"
+	"github.com/hako-run/hako/host/wasm/fuel"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -118,7 +119,7 @@ func (t *Transaction) Fetch(buffer []byte) {
 // Fetched waits for the end of a fetch and returns the number of bytes read, with io.EOF at the end of the body.
 func (t *Transaction) Fetched() (int, error) {
 	p := t.finish()
-	t.call.Charge(int64(p.n) * broker.TextSteps)
+	t.call.Charge(int64(p.n) * fuel.TextSteps)
 	return p.n, p.err
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/store/database"
 	"github.com/hako-run/hako/host/trace"
+	"github.com/hako-run/hako/host/wasm/fuel"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -86,7 +87,7 @@ func (s *session) statement(ctx context.Context, function string, statement *abi
 
 // do charges for a statement of size bytes, runs it with run, and observes it.
 func (s *session) do(ctx context.Context, function string, size uint64, run func() *abi.SQLResult) *abi.SQLResult {
-	s.call.Charge(broker.StatementSteps + int64(size)*broker.TextSteps)
+	s.call.Charge(broker.StatementSteps + int64(size)*fuel.TextSteps)
 	var result *abi.SQLResult
 	s.observed(ctx, function, func() *abi.Error {
 		result = run()

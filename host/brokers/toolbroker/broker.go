@@ -13,6 +13,7 @@ import (
 
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/toolpattern"
+	"github.com/hako-run/hako/host/wasm/fuel"
 	"github.com/hako-run/hako/internal/strictjson"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -200,7 +201,7 @@ func (b *Broker) start(ctx context.Context, call *broker.Call, params []uint64) 
 	if params[1] > maxArguments {
 		return call.GiveError(abi.Errorf(abi.CodeLimit, "the call is longer than %d bytes", maxArguments))
 	}
-	call.Charge(broker.ToolCallSteps + int64(params[1])*broker.TextSteps)
+	call.Charge(broker.ToolCallSteps + int64(params[1])*fuel.TextSteps)
 	request := new(abi.ToolCall)
 	data := call.Bytes("tools.start", params[0], params[1])
 	if !utf8.Valid(data) {
@@ -226,8 +227,7 @@ func (b *Broker) wait(ctx context.Context, call *broker.Call, _ []uint64) uint64
 
 func (b *Broker) list(_ context.Context, call *broker.Call, params []uint64) uint64 {
 	if params[1] > maxQuery {
-		err := abi.Errorf(abi.CodeLimit, "the query is longer than %d bytes", maxQuery)
-		return call.GiveJSON(abi.ToolList{Error: err})
+		return call.GiveJSON(abi.ToolList{Error: errQuery})
 	}
 	query := new(abi.ToolQuery)
 	if err := strictjson.UnmarshalKnown(call.Bytes("tools.list", params[0], params[1]), query); err != nil {
@@ -236,6 +236,9 @@ func (b *Broker) list(_ context.Context, call *broker.Call, params []uint64) uin
 	}
 	return call.GiveJSON(b.List(call, query))
 }
+
+// errQuery is the error for a query of more than maxQuery bytes: what a search costs grows with its words.
+var errQuery = abi.Errorf(abi.CodeLimit, "the query is longer than %d bytes", maxQuery)
 
 // List returns the tools that match a query.
 func (b *Broker) List(call *broker.Call, query *abi.ToolQuery) *abi.ToolList {
@@ -246,6 +249,8 @@ func (b *Broker) List(call *broker.Call, query *abi.ToolQuery) *abi.ToolList {
 	case query.Limit < 0 || query.Limit > maxListed:
 		return &abi.ToolList{Error: abi.Errorf(abi.CodeInvalid, "the limit is %d, and must be 0 to %d",
 			query.Limit, maxListed)}
+	case len(query.Query) > maxQuery:
+		return &abi.ToolList{Error: errQuery}
 	case query.Limit == 0:
 		query.Limit = maxListed
 	}
@@ -255,12 +260,14 @@ func (b *Broker) List(call *broker.Call, query *abi.ToolQuery) *abi.ToolList {
 	return list
 }
 
-// CallAll makes calls for a guest that waits for all of them, and returns their ends in the same order.
-func (b *Broker) CallAll(ctx context.Context, call *broker.Call, requests []*abi.ToolCall) []*abi.ToolEnd {
+// CallAll makes calls for a guest that waits for all of them, and returns their ends in the same order. The results
+// together have at most memory bytes, those that the guest has room for; an error takes the place of what is beyond.
+func (b *Broker) CallAll(ctx context.Context, call *broker.Call, requests []*abi.ToolCall,
+	memory int64) []*abi.ToolEnd {
 	ends := make([]*abi.ToolEnd, len(requests))
 	positions := map[int32]int{}
 	for i, request := range requests {
-		call.Charge(broker.ToolCallSteps + int64(len(request.Arguments))*broker.TextSteps)
+		call.Charge(broker.ToolCallSteps + int64(len(request.Arguments))*fuel.TextSteps)
 		handle, failure := b.begin(ctx, call, request)
 		if failure != nil {
 			ends[i] = &abi.ToolEnd{Error: failure}
@@ -273,6 +280,14 @@ func (b *Broker) CallAll(ctx context.Context, call *broker.Call, requests []*abi
 		if failure != nil {
 			break
 		}
+		size := resultBytes(end)
+		if size > memory {
+			end = &abi.ToolEnd{Handle: end.Handle, Error: abi.Errorf(abi.CodeLimit, "the tool was called, and its result of "+
+				"%d bytes is dropped: with the results of the other calls it has more than limits.memory allows: make fewer "+
+				"calls at once, or raise it", size)}
+			size = 0
+		}
+		memory -= size
 		ends[positions[end.Handle]] = end
 	}
 	for i := range ends {
@@ -281,4 +296,20 @@ func (b *Broker) CallAll(ctx context.Context, call *broker.Call, requests []*abi
 		}
 	}
 	return ends
+}
+
+// resultBytes returns the size of a tool's result or error.
+func resultBytes(end *abi.ToolEnd) int64 {
+	size := len(end.StructuredContent)
+	if end.Error != nil {
+		size += len(end.Error.Message)
+	}
+	for i := range end.Content {
+		content := &end.Content[i]
+		size += len(content.Text) + len(content.Data)
+		if content.Resource != nil {
+			size += len(content.Resource.Text)
+		}
+	}
+	return int64(size)
 }

@@ -205,6 +205,51 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestHostileQuery: a component passes a query of any length, which is refused like that of a module, before a search.
+func TestHostileQuery(t *testing.T) {
+	t.Parallel()
+	b := toolbroker.New([]string{"*"}, 3, 2)
+	g := newGuest(t, b, &tools{})
+	for length, refused := range map[int]bool{4 << 10: false, 4<<10 + 1: true, 32 << 20: true} {
+		list := b.List(g.call, &abi.ToolQuery{Query: strings.Repeat("a ", length/2) + "a"[:length%2]})
+		if (list.Error != nil) != refused || refused && list.Error.Code != abi.CodeLimit {
+			t.Errorf("%d bytes: %+v", length, list)
+		}
+	}
+}
+
+// TestHostileResults: a guest that waits for all calls gets as many bytes of results as it has room for. Errors say
+// that the others were dropped.
+func TestHostileResults(t *testing.T) {
+	t.Parallel()
+	const calls, size = 20, 1000
+	s := &tools{release: make(chan struct{}, calls)}
+	b := toolbroker.New([]string{"*"}, calls, 4)
+	g := newGuest(t, b, s)
+	requests := make([]*abi.ToolCall, calls)
+	for i := range requests {
+		s.release <- struct{}{}
+		requests[i] = &abi.ToolCall{Name: "a", Arguments: json.RawMessage(`"` + strings.Repeat("x", size-2) + `"`)}
+	}
+	got, dropped := 0, 0
+	for _, end := range b.CallAll(t.Context(), g.call, requests, 5*size+1) {
+		switch {
+		case end.Error == nil:
+			got += len(end.StructuredContent)
+		case end.Error.Code == abi.CodeLimit && strings.Contains(end.Error.Message, "limits.memory"):
+			dropped++
+		default:
+			t.Errorf("%+v", end.Error)
+		}
+	}
+	if got != 5*size || dropped != calls-5 {
+		t.Errorf("%d bytes, %d results are dropped", got, dropped)
+	}
+	if err := g.call.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // FuzzStart: whatever a guest passes, it gets a handle or an error.
 func FuzzStart(f *testing.F) {
 	f.Add(`{"name":"a","arguments":{}}`)

@@ -80,12 +80,12 @@ func (o *logOutput) write(c caller, p []byte) error {
 
 func (*logOutput) flush(caller) error { return nil }
 
-// Lasting implements broker.Lasting.
+// Lasting implements component.Lasting.
 func (*logOutput) Lasting() {}
 
 var (
-	_ broker.Lasting = emptyInput{}
-	_ broker.Lasting = (*logOutput)(nil)
+	_ component.Lasting = emptyInput{}
+	_ component.Lasting = (*logOutput)(nil)
 )
 
 // logLevels are the levels of wasi:logging, from trace to critical.

@@ -98,7 +98,7 @@ type fileStream struct {
 func (*fileStream) ready(caller) bool                { return true }
 func (*fileStream) event() (<-chan struct{}, uint64) { return nil, 0 }
 
-// Drop implements broker.Dropper.
+// Drop implements component.Dropper.
 func (s *fileStream) Drop() { s.node.Drop() }
 
 // begin returns an error if the stream is closed.

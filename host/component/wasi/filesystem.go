@@ -152,7 +152,7 @@ type preopen int
 
 func (p preopen) open(f *files) (*node, error) { return f.root(int(p)) }
 
-// Lasting implements broker.Lasting.
+// Lasting implements component.Lasting.
 func (preopen) Lasting() {}
 
 // node is an open file or directory.
@@ -175,7 +175,7 @@ func (n *node) open(f *files) (*node, error) {
 	return n, nil
 }
 
-// Drop implements broker.Dropper. Streams of the file remain usable.
+// Drop implements component.Dropper. Streams of the file remain usable.
 func (n *node) Drop() {
 	if n.users--; n.users == 0 && !n.files.ended {
 		n.file.Close() // the guest cannot get the error any more

@@ -106,7 +106,7 @@ func TestPreopens(t *testing.T) {
 	var paths []string
 	for i, entry := range g.do("wasi:filesystem/preopens#get-directories").([]any) {
 		paths = append(paths, entry.([]any)[1].(string))
-		if _, ok := g.preopen(i).(broker.Lasting); !ok {
+		if _, ok := g.preopen(i).(component.Lasting); !ok {
 			t.Errorf("%s does not last", paths[i])
 		}
 	}
@@ -310,7 +310,7 @@ func TestFilesEndWithTheCall(t *testing.T) {
 		g.open(root, "a.txt", 0, read)
 	}
 	for _, r := range []any{f, sub, in, list} {
-		if _, lasts := r.(broker.Lasting); lasts {
+		if _, lasts := r.(component.Lasting); lasts {
 			t.Errorf("a %T lasts", r)
 		}
 		drop(r)

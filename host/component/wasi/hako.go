@@ -194,7 +194,7 @@ func (h *host) callTools(c caller, requests []any) []any {
 	if h.Tools == nil {
 		return results
 	}
-	for i, end := range h.Tools.CallAll(c.ctx, c.Call, calls) {
+	for i, end := range h.Tools.CallAll(c.ctx, c.Call, calls, h.Memory) {
 		results[i] = toolResult(end)
 	}
 	return results

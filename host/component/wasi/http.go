@@ -72,7 +72,7 @@ type outgoingRequest struct {
 	handled                         bool
 }
 
-// Drop implements broker.Dropper. A component that imports functions with other types than WASI's may still hold r.
+// Drop implements component.Dropper. A component that imports functions with other types than WASI's may still hold r.
 func (r *outgoingRequest) Drop() {
 	r.headers.Drop()
 	r.headers.web.fields -= r.texts
@@ -370,7 +370,7 @@ func (f *futureResponse) get(c caller) any {
 	})))
 }
 
-// Drop implements broker.Dropper.
+// Drop implements component.Dropper.
 func (f *futureResponse) Drop() {
 	if !f.got && f.transaction != nil {
 		f.transaction.Cancel()

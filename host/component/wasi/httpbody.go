@@ -60,7 +60,7 @@ func (b *outgoingBody) end(c caller, err error) {
 	}
 }
 
-// Drop implements broker.Dropper. A body that is not finished makes its request fail.
+// Drop implements component.Dropper. A body that is not finished makes its request fail.
 func (b *outgoingBody) Drop() {
 	if !b.ended {
 		b.end(caller{}, &abi.Error{Code: abi.CodeInvalid, Message: "the component dropped the request's body without " +
@@ -129,7 +129,7 @@ type incomingResponse struct {
 	consumed bool
 }
 
-// Drop implements broker.Dropper.
+// Drop implements component.Dropper.
 func (r *incomingResponse) Drop() {
 	r.headers.Drop()
 	if !r.consumed {
@@ -146,7 +146,7 @@ type incomingBody struct {
 	err         error  // of reading, except for the end
 }
 
-// Drop implements broker.Dropper.
+// Drop implements component.Dropper.
 func (b *incomingBody) Drop() { b.transaction.Cancel() }
 
 func (h *host) responseFunctions() functions {

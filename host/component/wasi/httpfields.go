@@ -11,6 +11,7 @@ import (
 
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/wasm/component"
+	"github.com/hako-run/hako/host/wasm/fuel"
 )
 
 // maxFields bounds the headers that a call holds at once, with the texts of its requests, in bytes.
@@ -32,7 +33,7 @@ type field struct {
 	value []byte
 }
 
-// Drop implements broker.Dropper. A component that imports functions with other types than WASI's may still hold f.
+// Drop implements component.Dropper. A component that imports functions with other types than WASI's may still hold f.
 func (f *fields) Drop() {
 	f.web.fields -= f.size
 	f.size, f.list, f.immutable = 0, nil, true
@@ -53,7 +54,7 @@ var forbiddenFields = []string{"connection", "host", "http2-settings", "keep-ali
 // add adds a field and counts its size. The name is not copied.
 func (f *fields) add(c caller, name string, value []byte) {
 	size := int64(len(name)+len(value)) + fieldBytes
-	c.Charge(broker.EntrySteps + size*broker.TextSteps)
+	c.Charge(broker.EntrySteps + size*fuel.TextSteps)
 	f.count(size)
 	f.list = append(f.list, field{name, value})
 }
@@ -74,7 +75,7 @@ func (w *web) hold(size int64) {
 
 // search charges for a search for a name.
 func (f *fields) search(c caller) {
-	c.Charge(int64(len(f.list))*broker.EntrySteps + f.size*broker.TextSteps)
+	c.Charge(int64(len(f.list))*broker.EntrySteps + f.size*fuel.TextSteps)
 }
 
 // checkField returns why a field cannot be set, or a success.
@@ -181,7 +182,7 @@ func appendField(c caller, f *fields, name string, value []byte) any {
 }
 
 func entries(c caller, f *fields) any {
-	c.Charge(int64(len(f.list))*broker.EntrySteps + broker.CopySteps(uint64(f.size)))
+	c.Charge(int64(len(f.list))*broker.EntrySteps + fuel.CopySteps(uint64(f.size)))
 	list := make([]any, len(f.list))
 	for i, own := range f.list {
 		list[i] = []any{own.name, own.value}

@@ -9,6 +9,7 @@ import (
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/brokers/file"
 	"github.com/hako-run/hako/host/wasm/component"
+	"github.com/hako-run/hako/host/wasm/fuel"
 )
 
 // io is wasi:io.
@@ -95,7 +96,7 @@ func streamResult(value any, err error) component.Case {
 // transfer returns how many of n bytes one read handles, and charges for them.
 func transfer(c caller, n uint64) int {
 	n = min(n, maxTransfer)
-	c.Charge(broker.CopySteps(n))
+	c.Charge(fuel.CopySteps(n))
 	return int(n)
 }
 
@@ -151,7 +152,7 @@ func checkPermit(n uint64) {
 }
 
 func writeBytes(c caller, s outputStream, p []byte) error {
-	c.Charge(broker.CopySteps(uint64(len(p))))
+	c.Charge(fuel.CopySteps(uint64(len(p))))
 	if err := s.check(c); err != nil {
 		return err
 	}
@@ -220,7 +221,7 @@ type always struct{}
 func (always) ready(caller) bool                { return true }
 func (always) event() (<-chan struct{}, uint64) { return nil, 0 }
 
-// Lasting implements broker.Lasting.
+// Lasting implements component.Lasting.
 func (always) Lasting() {}
 
 // subscription is a pollable for another one. Dropping it does not drop the other.
@@ -228,7 +229,7 @@ type subscription struct{ pollable }
 
 // subscribed returns a pollable for s.
 func subscribed(s pollable) any {
-	if _, ok := s.(broker.Lasting); ok {
+	if _, ok := s.(component.Lasting); ok {
 		return always{}
 	}
 	return &subscription{s}

@@ -53,7 +53,7 @@ func (h *host) keyvalue() []broker.Interface {
 // bucket is wasi:keyvalue/store.bucket. It is a name, so that a guest with state may keep it between calls.
 type bucket string
 
-// Lasting implements broker.Lasting.
+// Lasting implements component.Lasting.
 func (bucket) Lasting() {}
 
 // errNoDatabase is the error of functions that need the database.
@@ -222,7 +222,7 @@ func (*casBytes) Close() error { return nil }
 
 func (s *cas) bytes() casBytes { return casBytes(len(s.key) + len(s.value)) }
 
-// Drop implements broker.Dropper. A component that imports functions with other types than WASI's may still hold s.
+// Drop implements component.Dropper. A component that imports functions with other types than WASI's may still hold s.
 func (s *cas) Drop() {
 	*s.held -= s.bytes()
 	s.key, s.value = "", nil

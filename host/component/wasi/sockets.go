@@ -53,7 +53,7 @@ func (h *host) sockets() []broker.Interface {
 // network is wasi:sockets/network.network, with which nothing can be reached.
 type network struct{}
 
-// Lasting implements broker.Lasting.
+// Lasting implements component.Lasting.
 func (network) Lasting() {}
 
 var noSocket = func0(func(caller) any { panic(errors.New(noSockets)) })

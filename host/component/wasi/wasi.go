@@ -2,12 +2,13 @@
 // others on hako's brokers. It gives a component nothing that a core module with the same grants does not have.
 //
 // A resource that belongs to one call ends with it. Those that a component may keep from its start, such as standard
-// streams and preopened directories, have no state and implement broker.Lasting.
+// streams and preopened directories, have no state and implement component.Lasting.
 //
 // Source: https://github.com/WebAssembly/WASI, release 0.2.12. docs/components.md lists what is offered and refused.
 package wasi
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,7 @@ import (
 	"github.com/hako-run/hako/host/brokers/httpbroker"
 	"github.com/hako-run/hako/host/brokers/sqlbroker"
 	"github.com/hako-run/hako/host/brokers/toolbroker"
+	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -43,6 +45,9 @@ type Options struct {
 	Mounts []*file.Mount
 	// OpenFiles is the number of files and directories that one call may have open. Zero means 64.
 	OpenFiles int
+	// Memory bounds the linear memory of an instance, in bytes, and so the results that it can get at once. Zero means
+	// 64 MiB.
+	Memory int64
 	// HTTP sends requests. Nil means that the plugin has no grant for them.
 	HTTP *httpbroker.Broker
 	// SQL is the private database. Nil means that the plugin has no grant for it.
@@ -70,6 +75,7 @@ func New(options *Options) []broker.Interface {
 	if options != nil {
 		h.Options = *options
 	}
+	h.Memory = cmp.Or(h.Memory, manifest.DefaultLimits.Memory)
 	if h.Now == nil {
 		h.Now = time.Now
 	}

@@ -109,7 +109,7 @@ func (g *guest) want(got, want any) {
 
 // drop drops a resource.
 func drop(resource any) {
-	if d, ok := resource.(broker.Dropper); ok {
+	if d, ok := resource.(component.Dropper); ok {
 		d.Drop()
 	}
 }
@@ -153,7 +153,7 @@ func TestStandardStreams(t *testing.T) {
 	g.want(g.log.String(), "0:a 4:b 0:\x00\x00")
 	for _, stream := range []any{in, out, errors, g.do(output+"subscribe", out),
 		g.do("wasi:io/streams#[method]input-stream.subscribe", in)} {
-		if _, ok := stream.(broker.Lasting); !ok {
+		if _, ok := stream.(component.Lasting); !ok {
 			t.Errorf("%T does not last", stream)
 		}
 	}

@@ -23,13 +23,10 @@ import (
 	"time"
 
 	"github.com/tetratelabs/wazero"
-	"github.com/tetratelabs/wazero/api"
 	"github.com/tetratelabs/wazero/experimental"
-)
 
-// Features are the features that modules may use: the core specification 2.0, tail calls, and constant expressions that
-// add and multiply, which position-independent code such as CPython's needs.
-const Features = api.CoreFeaturesV2 | experimental.CoreFeaturesTailCall | experimental.CoreFeaturesExtendedConst
+	"github.com/hako-run/hako/host/wasm"
+)
 
 // Limits bound the compilation of one module.
 type Limits struct {
@@ -55,7 +52,7 @@ var ErrNotCached = errors.New("no compiled code in the cache")
 
 // Config is the configuration of runtimes for Load.
 func Config(cache wazero.CompilationCache) wazero.RuntimeConfig {
-	return wazero.NewRuntimeConfigCompiler().WithCompilationCache(cache).WithCoreFeatures(Features).
+	return wazero.NewRuntimeConfigCompiler().WithCompilationCache(cache).WithCoreFeatures(wasm.Features).
 		WithDebugInfoEnabled(false)
 }
 

@@ -1,7 +1,6 @@
 // Package component reads WebAssembly components: the binary format of the Component Model, with the types of WIT.
 // Decode validates a component and returns its definitions in order. Nothing runs here: package canon below it converts
-// values between guests and the host, package wasi implements WASI 0.2 for them, and package sandbox links their core
-// modules and calls them.
+// values between guests and the host, and package link links their core modules and calls them.
 //
 // Source: https://github.com/WebAssembly/component-model, design/mvp/Binary.md and Explainer.md.
 package component

@@ -7,9 +7,9 @@ import (
 
 	"github.com/tetratelabs/wazero/api"
 
-	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/wasm/component"
 	"github.com/hako-run/hako/host/wasm/component/canon"
+	"github.com/hako-run/hako/host/wasm/fuel"
 )
 
 // Component returns the component.
@@ -136,7 +136,7 @@ func (i *Instance) callLowered(ctx context.Context, f *frame, target *function, 
 	if target.host == nil && target.lifted == nil {
 		return fmt.Errorf("it calls %s, which hako does not have", target.name)
 	}
-	i.host.Charge(broker.CallSteps)
+	i.host.Charge(fuel.CallSteps)
 	before := i.reserved
 	c, err := i.newFrame(ctx, f)
 	if err != nil {
@@ -196,7 +196,7 @@ func (b *builder) builtin(s *scope, d *component.Builtin) coreItem {
 	}
 	call := func(ctx context.Context, _ api.Module, stack []uint64) {
 		i := current(ctx)
-		i.host.Charge(broker.CallSteps)
+		i.host.Charge(fuel.CallSteps)
 		state := &i.components[owner]
 		err := errPinned
 		if !state.pinned || d.Op == component.OpResourceRep {

@@ -10,8 +10,8 @@ package canon
 import (
 	"fmt"
 
-	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/wasm/component"
+	"github.com/hako-run/hako/host/wasm/fuel"
 )
 
 // Memory is a guest's linear memory. Read returns a view, through which the guest's memory can be written; it is valid
@@ -69,7 +69,7 @@ func (f *Frame) LowerResult(t *component.Func, value any, flat []uint64) error {
 	if err != nil {
 		return err
 	}
-	f.charge(l.values * broker.ValueSteps)
+	f.charge(l.values * fuel.ValueSteps)
 	if !l.inMemory(component.MaxFlatResults) {
 		flat[0] = 0
 		return f.lowerFlat(l, value, flat)
@@ -95,7 +95,7 @@ func (f *Frame) LowerParams(t *component.Func, args []any) ([]uint64, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.charge(l.values * broker.ValueSteps)
+	f.charge(l.values * fuel.ValueSteps)
 	if l.inMemory(component.MaxFlatParams) {
 		pointer, err := f.allocate(l.align, uint64(l.size))
 		if err != nil {
@@ -134,7 +134,7 @@ func (f *Frame) EndCall() error {
 
 // lift lifts a value from flat, or from the memory that flat points to if it has more than limit core values.
 func (f *Frame) lift(l *layout, flat []uint64, limit int) (any, error) {
-	f.charge(l.values * broker.ValueSteps)
+	f.charge(l.values * fuel.ValueSteps)
 	if err := f.reserve(l.goBytes); err != nil {
 		return nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/wasm/component"
 )
 
@@ -15,7 +14,7 @@ type ResourceType struct {
 	// Handles is the table of the component instance that defines the resource; nil for a resource of the host.
 	Handles *Handles
 	// Destructor is called with the representation of a resource when its owner drops it. Nil means none. The host's
-	// resources have the method Drop instead (broker.Dropper).
+	// resources have the method Drop instead (component.Dropper).
 	Destructor func(ctx context.Context, rep uint32) error
 }
 
@@ -96,7 +95,7 @@ func (h *Handles) Drop(ctx context.Context, t *ResourceType, index uint32) error
 }
 
 func dropValue(value any) {
-	if dropper, ok := value.(broker.Dropper); ok {
+	if dropper, ok := value.(component.Dropper); ok {
 		dropper.Drop()
 	}
 }
@@ -139,7 +138,7 @@ func (h *Handles) Restore(s Snapshot, translate func(*ResourceType) *ResourceTyp
 func (h *Handles) Close() { h.Restore(Snapshot{entries: make([]handle, 1)}, nil) }
 
 // CallScoped returns the name of the type of a resource of the host that the table holds and that belongs to one call
-// (it is not broker.Lasting), or "". An instance with such a resource cannot be copied.
+// (it is not component.Lasting), or "". An instance with such a resource cannot be copied.
 func (h *Handles) CallScoped() string {
 	for i := range h.entries {
 		entry := &h.entries[i]
@@ -147,7 +146,7 @@ func (h *Handles) CallScoped() string {
 			continue
 		}
 		_, guest := entry.value.(*Resource)
-		if _, lasting := entry.value.(broker.Lasting); !guest && !lasting {
+		if _, lasting := entry.value.(component.Lasting); !guest && !lasting {
 			return entry.typ.Name
 		}
 	}
@@ -159,7 +158,7 @@ func (h *Handles) DropCallScoped() {
 	for i := range h.entries {
 		entry := h.entries[i]
 		_, guest := entry.value.(*Resource)
-		if _, lasting := entry.value.(broker.Lasting); entry.typ == nil || guest || lasting {
+		if _, lasting := entry.value.(component.Lasting); entry.typ == nil || guest || lasting {
 			continue
 		}
 		h.entries[i] = handle{}

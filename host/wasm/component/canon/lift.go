@@ -6,8 +6,8 @@ import (
 	"math"
 	"unicode/utf8"
 
-	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/wasm/component"
+	"github.com/hako-run/hako/host/wasm/fuel"
 )
 
 // liftFlat lifts a value from core values.
@@ -132,7 +132,7 @@ func (f *Frame) liftElements(l *layout, length uint32, lift func(i uint32) (any,
 	values := make([]any, length)
 	for i := range values {
 		if i%chunk == 0 {
-			f.charge(int64(min(len(values)-i, chunk)) * l.elem.values * broker.ValueSteps)
+			f.charge(int64(min(len(values)-i, chunk)) * l.elem.values * fuel.ValueSteps)
 		}
 		var err error
 		if values[i], err = lift(uint32(i)); err != nil {
@@ -157,13 +157,13 @@ func liftBytes(length uint32, lift func(i uint32) (any, error)) (any, error) {
 
 // copying charges for a copy of n bytes of the guest's memory.
 func (f *Frame) copying(n int) error {
-	f.charge(broker.CopySteps(uint64(n)))
+	f.charge(fuel.CopySteps(uint64(n)))
 	return f.reserve(int64(n))
 }
 
 // copyingLifted is copying for a string or a byte list that is lifted.
 func (f *Frame) copyingLifted(n int) error {
-	f.charge(broker.CopySteps(uint64(n)))
+	f.charge(fuel.CopySteps(uint64(n)))
 	return f.reserveLifted(int64(n), int64(n))
 }
 

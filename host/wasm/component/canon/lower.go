@@ -6,8 +6,8 @@ import (
 	"math"
 	"unicode/utf8"
 
-	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/wasm/component"
+	"github.com/hako-run/hako/host/wasm/fuel"
 )
 
 // lowerFlat lowers a value to core values; flat is zero where it begins.
@@ -144,7 +144,7 @@ func lowerBytes[T string | []byte](f *Frame, data T) (pointer, length uint32, er
 	if pointer, err = f.allocate(1, uint64(len(data))); err != nil {
 		return 0, 0, err
 	}
-	f.charge(broker.CopySteps(uint64(len(data))))
+	f.charge(fuel.CopySteps(uint64(len(data))))
 	view, err := f.view(pointer, uint64(len(data)), 1)
 	copy(view, data)
 	return pointer, uint32(len(data)), err
@@ -172,7 +172,7 @@ func (f *Frame) lowerElements(l *layout, value any, lower func(i int, element an
 	}
 	for i, element := range values {
 		if i%chunk == 0 {
-			f.charge(int64(min(len(values)-i, chunk)) * l.elem.values * broker.ValueSteps)
+			f.charge(int64(min(len(values)-i, chunk)) * l.elem.values * fuel.ValueSteps)
 		}
 		if err := lower(i, element); err != nil {
 			return fmt.Errorf("[%d]: %w", i, err)

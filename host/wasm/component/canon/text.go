@@ -8,8 +8,8 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
-	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/wasm/component"
+	"github.com/hako-run/hako/host/wasm/fuel"
 )
 
 // utf16Tag is set in the length of a string of latin1+utf16 that is UTF-16.
@@ -47,7 +47,7 @@ func (f *Frame) liftUTF16(offset, length uint32) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("a string: %w", err)
 	}
-	f.charge(int64(len(view)) * broker.TextSteps)
+	f.charge(int64(len(view)) * fuel.TextSteps)
 	size := 0
 	for i := 0; i < len(view); {
 		r, units := decodeUTF16(view[i:])
@@ -88,7 +88,7 @@ func (f *Frame) liftLatin1(offset, length uint32) (any, error) {
 	if err != nil {
 		return nil, fmt.Errorf("a string: %w", err)
 	}
-	f.charge(int64(len(view)) * broker.TextSteps)
+	f.charge(int64(len(view)) * fuel.TextSteps)
 	size := len(view)
 	for _, b := range view {
 		size += int(b >> 7) // such a character has two bytes in UTF-8
@@ -112,7 +112,7 @@ func (f *Frame) lowerString(s string) (pointer, length uint32, err error) {
 	if f.Encoding == component.UTF8 {
 		return lowerBytes(f, s)
 	}
-	f.charge(int64(len(s)) * broker.TextSteps)
+	f.charge(int64(len(s)) * fuel.TextSteps)
 	latin1, characters, units := f.Encoding == component.Latin1OrUTF16, 0, 0
 	for _, r := range s {
 		latin1 = latin1 && r <= 0xff

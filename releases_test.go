@@ -3,37 +3,9 @@ package hako_test
 import (
 	"bytes"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
-
-// maxProgram is the most lines of cmd/hako without its tests. It has flags, input, printing and exit codes; what grows
-// beyond that belongs into a package of internal or host.
-const maxProgram = 5000
-
-func TestProgramSize(t *testing.T) {
-	t.Parallel()
-	files, err := filepath.Glob("cmd/hako/*.go")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%d files, %v", len(files), err)
-	}
-	lines := 0
-	for _, file := range files {
-		if strings.HasSuffix(file, "_test.go") {
-			continue
-		}
-		data, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		lines += bytes.Count(data, []byte{'\n'})
-	}
-	if lines > maxProgram {
-		t.Errorf("cmd/hako has %d lines without tests, at most %d: move what is no flag, input, printing or exit code to its "+
-			"package", lines, maxProgram)
-	}
-}
 
 // TestReleasesAreBuiltAlike: what makes the program small is in the Makefile and in the configuration of releases.
 func TestReleasesAreBuiltAlike(t *testing.T) {

@@ -1,4 +1,4 @@
-package projectbuild
+package pluginfile
 
 import (
 	"os"
@@ -18,8 +18,8 @@ func write(t *testing.T, path, text string, mode os.FileMode) {
 	}
 }
 
-// TestPlugin builds projects with commands that stand in for the tools: they write a file.
-func TestPlugin(t *testing.T) {
+// TestBuildProject builds projects with commands that stand in for the tools: they write a file.
+func TestBuildProject(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the fakes are for a POSIX shell")
 	}
@@ -44,7 +44,7 @@ func TestPlugin(t *testing.T) {
 		{"Makefile", "", filepath.Join(bin, "make"), false},
 	} {
 		dir := t.TempDir()
-		if IsProject(dir) {
+		if isProject(dir) {
 			t.Error("an empty folder is a project")
 		}
 		write(t, filepath.Join(dir, test.file), "", 0o600)
@@ -54,9 +54,9 @@ func TestPlugin(t *testing.T) {
 		write(t, filepath.Join(dir, "node_modules", "a"), "", 0o600)
 		write(t, filepath.Join(dir, ".venv", "bin", "componentize-py"),
 			"#!/bin/sh\necho python > build/my-plugin.wasm\n", 0o755)
-		wasm, err := Plugin(t.Context(), dir, "my-plugin")
-		if err != nil || strings.TrimSpace(string(wasm)) != test.want || IsComponent(dir) != test.component {
-			t.Errorf("%s and %q: %q, %v, component %v", test.file, test.also, wasm, err, IsComponent(dir))
+		wasm, err := buildProject(t.Context(), dir, "my-plugin")
+		if err != nil || strings.TrimSpace(string(wasm)) != test.want || isComponent(dir) != test.component {
+			t.Errorf("%s and %q: %q, %v, component %v", test.file, test.also, wasm, err, isComponent(dir))
 		}
 	}
 }
@@ -66,12 +66,12 @@ func TestMakefileOfGo(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "Makefile"), "", 0o600)
 	write(t, filepath.Join(dir, "main.go"), "package main\n", 0o600)
-	if IsProject(dir) {
+	if isProject(dir) {
 		t.Error("a Go plugin with a Makefile would be built with make")
 	}
 }
 
-func TestPluginFails(t *testing.T) {
+func TestBuildProjectFails(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("the fakes are for a POSIX shell")
 	}
@@ -92,7 +92,7 @@ func TestPluginFails(t *testing.T) {
 			write(t, filepath.Join(bin, "npm"), test.npm, 0o755)
 			write(t, filepath.Join(dir, "node_modules", "a"), "", 0o600)
 		}
-		if _, err := Plugin(t.Context(), dir, "p"); err == nil || !strings.Contains(err.Error(), test.problem) {
+		if _, err := buildProject(t.Context(), dir, "p"); err == nil || !strings.Contains(err.Error(), test.problem) {
 			t.Errorf("%s: %v, want %s", test.file, err, test.problem)
 		}
 	}

@@ -1,4 +1,4 @@
-package choices_test
+package main
 
 import (
 	"os"
@@ -9,19 +9,18 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/host/app/choices"
 	"github.com/hako-run/hako/host/app/config"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
 )
 
-// propose returns the proposal for a plugin by flags given in dir, where the consents are too.
-func propose(t *testing.T, dir string, asked manifest.Permissions, args ...string) (*choices.Flags, *grant.Proposal,
+// proposeWith returns the proposal for a plugin by flags given in dir, where the consents are too.
+func proposeWith(t *testing.T, dir string, asked manifest.Permissions, args ...string) (*approveFlags, *grant.Proposal,
 	error) {
 	t.Helper()
-	var f choices.Flags
+	var f approveFlags
 	flags := pflag.NewFlagSet("test", pflag.ContinueOnError)
-	f.Add(flags)
+	f.add(flags)
 	if err := flags.Parse(args); err != nil {
 		t.Fatal(err)
 	}
@@ -32,14 +31,14 @@ func propose(t *testing.T, dir string, asked manifest.Permissions, args ...strin
 	}
 	p := &host.Status{Name: "notes", Digest: "sha256:1",
 		Manifest: &manifest.Manifest{Name: "notes", Version: "1.0.0", Permissions: asked}}
-	proposal, _, err := f.Propose(file, c, grant.Roots{}, p, dir)
+	proposal, _, err := f.propose(file, c, grant.Roots{}, p, dir)
 	return &f, proposal, err
 }
 
-var files = manifest.Permissions{Files: []manifest.FilePermission{{Mount: "notes", Write: true}}}
+var asksForFiles = manifest.Permissions{Files: []manifest.FilePermission{{Mount: "notes", Write: true}}}
 
-// TestProposeFolder: a folder that was given relative is stored relative to the consents, so that both can move.
-func TestProposeFolder(t *testing.T) {
+// TestApproveFlagsFolder: a folder that was given relative is stored relative to the consents, so that both can move.
+func TestApproveFlagsFolder(t *testing.T) {
 	t.Parallel()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -50,17 +49,17 @@ func TestProposeFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	for mount, want := range map[string]string{"notes=mine": "mine", "notes=" + folder: folder} {
-		_, p, err := propose(t, dir, files, "--mount", mount)
+		_, p, err := proposeWith(t, dir, asksForFiles, "--mount", mount)
 		if err != nil || p.Consent.Mounts["notes"].Path != want {
 			t.Errorf("--mount %s: %v, %+v, want the path %s", mount, err, p, want)
 		}
 	}
-	if _, _, err := propose(t, dir, files); err == nil || !strings.Contains(err.Error(), "--mount notes=DIR") {
+	if _, _, err := proposeWith(t, dir, asksForFiles); err == nil || !strings.Contains(err.Error(), "--mount notes=DIR") {
 		t.Errorf("without a folder: %v, want the remedy", err)
 	}
 }
 
-func TestApprove(t *testing.T) {
+func TestApproveFlagsQuestion(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	for name, test := range map[string]struct {
@@ -72,15 +71,15 @@ func TestApprove(t *testing.T) {
 		"a question":             {},
 		"--yes":                  {args: []string{"--yes"}, want: true},
 		"trivial":                {trivial: true, want: true},
-		"trivial, asks for more": {asked: files, args: []string{"--mount", "notes=."}, trivial: true},
+		"trivial, asks for more": {asked: asksForFiles, args: []string{"--mount", "notes=."}, trivial: true},
 	} {
-		f, p, err := propose(t, dir, test.asked, test.args...)
+		f, p, err := proposeWith(t, dir, test.asked, test.args...)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		f.Trivial = test.trivial
-		if got := f.Approve(p); got != test.want {
+		f.trivial = test.trivial
+		if got := f.approves(p); got != test.want {
 			t.Errorf("%s: approves without a question: %t", name, got)
 		}
 	}

@@ -1,4 +1,4 @@
-package report
+package main
 
 import (
 	"strings"
@@ -30,7 +30,7 @@ func TestTables(t *testing.T) {
 	}{
 		"permissions": {func(out *strings.Builder) error {
 			one := policy.ExplainedDecision{Action: policy.Allow, Rule: "reads"}
-			return Permissions(out, []policy.ToolPermission{
+			return printPermissions(out, []policy.ToolPermission{
 				{Tool: "read", Plugin: "files", Permission: "allowed", Prospects: []policy.ExplainedDecision{one}},
 				{Tool: "write", Plugin: "files", Permission: "depends",
 					Prospects: []policy.ExplainedDecision{one, {Action: policy.Deny, Rule: "rest"}}},
@@ -38,7 +38,7 @@ func TestTables(t *testing.T) {
 		}, "TOOL PLUGIN PERMISSION RULE\nread files allowed reads\n" +
 			"write files depends " + policy.Allow.Permission() + ": reads; " + policy.Deny.Permission() + ": rest\n"},
 		"calls of agents": {func(out *strings.Builder) error {
-			return AgentCalls(out, []agent.Status{
+			return printAgentCalls(out, []agent.Status{
 				{Session: "s", Call: "1", Tool: "read", State: agent.StateSent},
 				{Session: "s", Call: "2", Tool: "read", State: "running"},
 				{Session: "s", Call: "3", Tool: "read", State: "running", Alive: true},
@@ -46,14 +46,14 @@ func TestTables(t *testing.T) {
 		}, "SESSION CALL TOOL STATE TAKEN\ns 1 read " + string(agent.StateSent) +
 			" -\ns 2 read running, left -\ns 3 read running -\n"},
 		"credentials": {func(out *strings.Builder) error {
-			return Credentials(out, []credential.Status{
+			return printCredentials(out, []credential.Status{
 				{Credential: "a", State: "ready", Public: map[string]string{"company": "1"}},
 				{Credential: "b", Tenant: "acme", Provider: "freee", State: "none", Remedy: "connect it",
 					Public: map[string]string{"company": "1"}},
 			})
 		}, "CREDENTIAL TENANT PROVIDER STATE EXPIRES ABOUT\na - - ready - company 1\nb acme freee none - connect it\n"},
 		"access": {func(out *strings.Builder) error {
-			return Access(out, &server.AccessList{
+			return printAccess(out, &server.AccessList{
 				Tokens: []console.TokenItem{{Setting: "http.auth", Name: "ci", User: "ci", State: "valid"},
 					{ID: "t1", Name: "aki", User: "aki", Role: "admin", State: "revoked", Creator: "ken"}},
 				Logins: []*connection.Login{{ID: "l1", User: "aki", Scopes: []string{"a", "b"}}},
@@ -61,7 +61,7 @@ func TestTables(t *testing.T) {
 		}, "TOKEN NAME USER FOR STATE END LAST USED CREATED BY\nhttp.auth ci ci MCP valid - - -\n" +
 			"t1 aki aki console, admin revoked - - ken\n\nLOGIN USER TENANT CLIENT SCOPES END CREATED\nl1 aki - - a b - -\n"},
 		"what was revoked": {func(out *strings.Builder) error {
-			return Revoked(out, &server.Revoked{
+			return printRevoked(out, &server.Revoked{
 				AccessList: server.AccessList{Tokens: []console.TokenItem{{ID: "t1", Name: "ci"}},
 					Logins: []*connection.Login{{ID: "l1", User: "aki"}}},
 				Sessions: 2, Remaining: []console.TokenItem{{Name: "old", Setting: "http.auth.tokens[0]"}},
@@ -69,35 +69,35 @@ func TestTables(t *testing.T) {
 		}, "Revoked ci (t1)\nEnded the login of aki with an unnamed client (l1)\nEnded sessions in the console: 2\n" +
 			"Still valid: old, because it is in the configuration: take it out of http.auth.tokens[0]\n"},
 		"upstream servers": {func(out *strings.Builder) error {
-			return Upstreams(out, out, []inspect.Upstream{{Name: "a", State: "up", Transport: "stdio", Prefix: "a_", Tools: 2,
+			return printUpstreamTable(out, out, []inspect.Upstream{{Name: "a", State: "up", Transport: "stdio", Prefix: "a_", Tools: 2,
 				Server: "s", Version: "1", Omitted: []string{"tool b"}}})
 		}, "NAME STATE TRANSPORT PREFIX TOOLS PROMPTS RESOURCES PROTOCOL SERVER\na up stdio a_ 2 0 0 s 1\na: left out: tool b\n"},
 		"upstream servers of a running hako": {func(out *strings.Builder) error {
-			return Upstreams(out, out, []inspect.Upstream{{Name: "a", State: "up", Serving: &inspect.UpstreamState{State: "idle"}},
+			return printUpstreamTable(out, out, []inspect.Upstream{{Name: "a", State: "up", Serving: &inspect.UpstreamState{State: "idle"}},
 				{Name: "b", State: "down"}})
 		}, "NAME STATE TRANSPORT PREFIX TOOLS PROMPTS RESOURCES PROTOCOL SERVER IN HAKO SERVE\n" +
 			"a up 0 0 0 - idle since -\nb down 0 0 0 - -\n"},
 		"missing upstream servers": {func(out *strings.Builder) error {
-			MissingUpstreams(out, []mcpclient.Status{{Name: "a", State: mcpclient.Idle}, {Name: "b", State: mcpclient.Down, Error: "why"},
+			printMissingUpstreams(out, []mcpclient.Status{{Name: "a", State: mcpclient.Idle}, {Name: "b", State: mcpclient.Down, Error: "why"},
 				{Name: "c", State: mcpclient.Connecting}, {Name: "d", State: mcpclient.Connecting, Listed: true}})
 			return nil
 		}, "down: upstream server b: why\nmissing: upstream server c: it is still being connected, and its tools are not known yet. " +
 			"'hako upstreams' waits for it\n"},
 		"questions": {func(out *strings.Builder) error {
-			return Approvals(out, []*approval.Question{{ID: "1", Tool: "read", Rule: "ask", Caller: approval.Caller{Frontend: "slack"}}})
+			return printApprovals(out, []*approval.Question{{ID: "1", Tool: "read", Rule: "ask", Caller: approval.Caller{Frontend: "slack"}}})
 		}, "ID TOOL ASKED BY RULE TIME LEFT\n1 read - (slack) ask " + terminal.TimeLeft(&approval.Question{}).String() + "\n"},
 		"feedback": {func(out *strings.Builder) error {
-			return Feedback(out, []inspect.FeedbackEntry{{Rating: "good", Tenant: "t", User: "aki", Frontend: "slack", Answer: 3,
+			return printFeedback(out, []inspect.FeedbackEntry{{Rating: "good", Tenant: "t", User: "aki", Frontend: "slack", Answer: 3,
 				Conversation: "c", Question: "a\nb", Text: "d"}})
 		}, "TIME RATING TENANT WHO CONVERSATION ANSWER\n" + time.Time{}.Local().Format(time.DateTime) +
 			" good t aki (slack) c 3\nasked: a b\nanswered: d\n"},
 		"plugin": {func(out *strings.Builder) error {
-			return Plugin(out, &inspect.Report{Status: inspect.Status{Name: "files", Version: "1", State: host.Pending},
+			return printPlugin(out, &inspect.Report{Status: inspect.Status{Name: "files", Version: "1", State: host.Pending},
 				Description: "one\ntwo\n", Config: []inspect.ConfigKey{{Key: "k", Type: "string", Default: 1, Description: "d"}}})
 		}, "name files 1\ndescription one\ntwo\nlicence\nfile\ndigest\nstate " + string(host.Pending) +
 			"\nconfiguration k (string, default 1): d\nlimits\n"},
 		"backup": {func(out *strings.Builder) error {
-			return Databases(out, "Wrote", []backup.File{{Path: "a.db", Bytes: 1 << 20}, {Path: "audit/1", Bytes: 1 << 20}}, "dir")
+			return printDatabases(out, "Wrote", []backup.File{{Path: "a.db", Bytes: 1 << 20}, {Path: "audit/1", Bytes: 1 << 20}}, "dir")
 		}, backup.File{Path: "a.db"}.Title() + " 1MiB\naudit log 1MiB\nWrote 1 database, 2MiB: dir\n"},
 	} {
 		var out strings.Builder
@@ -120,7 +120,7 @@ func squeeze(text string) string {
 func TestHostileTexts(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	err := Credentials(&out, []credential.Status{{Credential: "a", State: "none", Remedy: "\x1b[2Jclear\nforged row"}})
+	err := printCredentials(&out, []credential.Status{{Credential: "a", State: "none", Remedy: "\x1b[2Jclear\nforged row"}})
 	if err != nil || strings.Contains(out.String(), "\x1b") || strings.Count(out.String(), "\n") != 2 {
 		t.Errorf("%q, %v", out.String(), err)
 	}
@@ -129,7 +129,7 @@ func TestHostileTexts(t *testing.T) {
 func TestGreeting(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	Greeting(&out, "1.2.3", &config.Config{}, "http://host.example/mcp", "", []host.Status{
+	printGreeting(&out, "1.2.3", &config.Config{}, "http://host.example/mcp", "", []host.Status{
 		{Name: "files", State: host.Active, Tools: []string{"file_read", "file_list"}},
 		{Path: "broken.wasm", State: host.Broken, Reason: "it is no module"},
 	})
@@ -147,7 +147,7 @@ func TestGreeting(t *testing.T) {
 func TestAuditRows(t *testing.T) {
 	t.Parallel()
 	var out strings.Builder
-	row := AuditRows(&out, time.FixedZone("JST", 9*60*60))
+	row := auditPrinter(&out, time.FixedZone("JST", 9*60*60))
 	entry := audit.Entry{Seq: 7}
 	entry.Time = time.Date(2026, 1, 2, 20, 0, 0, 0, time.UTC)
 	for range 2 {

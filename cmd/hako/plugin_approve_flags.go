@@ -1,9 +1,4 @@
-// Package choices defines the flags with which an operator chooses what a plugin gets: mounts, addresses, credentials,
-// programs and hosts.
-//
-// Flags.Add adds them to a command, Flags.Propose makes a proposal for a consent with them, and Flags.Approve reports
-// whether they approve it without a question.
-package choices
+package main
 
 import (
 	"cmp"
@@ -20,20 +15,21 @@ import (
 	"github.com/hako-run/hako/host/grant"
 )
 
-// Flags are the flags of "hako plugin approve" and "hako dev plugin".
-type Flags struct {
-	// mounts are the values of --mount; see parseMount.
+// approveFlags are the flags of "hako plugin approve" and "hako dev plugin". With them an operator chooses what a plugin
+// gets: mounts, addresses, credentials, programs and hosts.
+type approveFlags struct {
+	// mounts are the values of --mount; see parseMountFlag.
 	mounts                     []string
 	http, private, credentials []string
 	exec                       execFlags
 	note                       string
 	yes                        bool
-	// Trivial approves a new plugin that asks for nothing without a question.
-	Trivial bool
+	// trivial approves a new plugin that asks for nothing without a question.
+	trivial bool
 }
 
-// Add adds the flags to a command's.
-func (f *Flags) Add(flags *pflag.FlagSet) {
+// add adds the flags to a command's.
+func (f *approveFlags) add(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.mounts, "mount", nil,
 		"NAME=DIR[:ro], the folder for a mount that the plugin asks for")
 	flags.StringArrayVar(&f.http, "http", nil,
@@ -47,9 +43,9 @@ func (f *Flags) Add(flags *pflag.FlagSet) {
 	flags.BoolVarP(&f.yes, "yes", "y", false, "do not ask")
 }
 
-// Propose returns the consent to a plugin that the flags describe, and what the plugin would get by it. file has the
+// propose returns the consent to a plugin that the flags describe, and what the plugin would get by it. file has the
 // consents until now. Folders in the flags are relative to base.
-func (f *Flags) Propose(file *grant.File, c *config.Config, roots grant.Roots, p *host.Status, base string) (
+func (f *approveFlags) propose(file *grant.File, c *config.Config, roots grant.Roots, p *host.Status, base string) (
 	*grant.Proposal, grant.Grants, error) {
 	proposal := grant.Propose(file.Consents(), p.Manifest, p.Digest, audit.ProcessUser())
 	proposal.Quota, proposal.Roots = c.MountQuota, roots
@@ -68,7 +64,7 @@ func (f *Flags) Propose(file *grant.File, c *config.Config, roots grant.Roots, p
 		return nil, grant.Grants{}, err
 	}
 	for _, text := range f.mounts {
-		name, dir, _, _ := parseMount(text) // choose has parsed it
+		name, dir, _, _ := parseMountFlag(text) // choose has parsed it
 		relativeTo := ""
 		if !filepath.IsAbs(dir) {
 			relativeTo = c.Consents
@@ -78,20 +74,20 @@ func (f *Flags) Propose(file *grant.File, c *config.Config, roots grant.Roots, p
 	return proposal, grants, nil
 }
 
-// Approve reports whether the flags approve a proposal without a question.
-func (f *Flags) Approve(p *grant.Proposal) bool {
-	return f.yes || f.Trivial && p.Before == nil && !grant.Asks(p.Manifest.Permissions)
+// approves reports whether the flags approve a proposal without a question.
+func (f *approveFlags) approves(p *grant.Proposal) bool {
+	return f.yes || f.trivial && p.Before == nil && !grant.Asks(p.Manifest.Permissions)
 }
 
 // choose puts the flags into the choices. What none of them names stays as it was. Folders are relative to base.
-func (f *Flags) choose(c *grant.Choices, base string) error {
+func (f *approveFlags) choose(c *grant.Choices, base string) error {
 	c.Note = cmp.Or(f.note, c.Note)
 	for _, text := range f.mounts {
-		name, dir, readOnly, err := parseMount(text)
+		name, dir, readOnly, err := parseMountFlag(text)
 		if err != nil {
 			return err
 		}
-		path, err := folder(base, dir)
+		path, err := flagFolder(base, dir)
 		if err != nil {
 			return fmt.Errorf("--mount %s: %w", name, err)
 		}
@@ -123,8 +119,8 @@ func (f *Flags) choose(c *grant.Choices, base string) error {
 	return f.exec.choose(c)
 }
 
-// parseMount parses the value of a flag --mount.
-func parseMount(text string) (name, dir string, readOnly bool, err error) {
+// parseMountFlag parses the value of a flag --mount.
+func parseMountFlag(text string) (name, dir string, readOnly bool, err error) {
 	name, dir, ok := strings.Cut(text, "=")
 	if !ok || dir == "" {
 		return "", "", false, fmt.Errorf("--mount %q: write it as NAME=DIR, or NAME=DIR:ro to allow reading only", text)
@@ -133,9 +129,9 @@ func parseMount(text string) (name, dir string, readOnly bool, err error) {
 	return name, dir, readOnly, nil
 }
 
-// folder is the whole path of a folder that was given at the command line, and of the one that a link leads to, so that
-// the approval covers exactly the folder that is shown.
-func folder(base, dir string) (string, error) {
+// flagFolder returns the absolute path of a folder of the command line. Symbolic links are resolved, so that the approval
+// covers exactly the folder that is shown.
+func flagFolder(base, dir string) (string, error) {
 	if !filepath.IsAbs(dir) {
 		dir = filepath.Join(base, dir)
 	}

@@ -1,6 +1,4 @@
-// Package projectbuild builds plugins that are not written in Go, with the tools of their languages: Plugin builds the
-// folder of one. It downloads nothing but what cargo does.
-package projectbuild
+package pluginfile
 
 import (
 	"bytes"
@@ -13,7 +11,8 @@ import (
 	"strings"
 )
 
-// project describes how the plugin in a folder is built.
+// project describes how a plugin that is not written in Go is built in its folder, with the tools of its language.
+// Building downloads nothing but what cargo does.
 type project struct {
 	// file is the name of the file that marks a project of this kind.
 	file string
@@ -35,7 +34,7 @@ var projects = []project{
 	{"Makefile", makefile, inBuild, "install make"},
 }
 
-func find(dir string) (project, bool) {
+func findProject(dir string) (project, bool) {
 	for _, p := range projects {
 		if exists(dir, p.file) && (p.file != "Makefile" || !hasGo(dir)) {
 			return p, true
@@ -55,24 +54,24 @@ func hasGo(dir string) bool {
 	return err == nil && len(files) > 0
 }
 
-// IsProject reports whether dir has the sources of a plugin in a language other than Go.
-func IsProject(dir string) bool {
-	_, ok := find(dir)
+// isProject reports whether dir has the sources of a plugin in a language other than Go.
+func isProject(dir string) bool {
+	_, ok := findProject(dir)
 	return ok
 }
 
-// IsComponent reports whether the project in dir makes a component: it has WIT definitions, which the tools of some
+// isComponent reports whether the project in dir makes a component: it has WIT definitions, which the tools of some
 // languages read in another place.
-func IsComponent(dir string) bool {
-	p, ok := find(dir)
+func isComponent(dir string) bool {
+	p, ok := findProject(dir)
 	return ok && (exists(dir, "wit") || p.file == "requirements.txt" || p.file == "package.json" &&
 		!exists(dir, "asconfig.json"))
 }
 
-// Plugin builds the plugin name in dir, which must be a project, and returns the module or component. It fails if the
+// buildProject builds the plugin name in dir, which must be a project, and returns the module or component. It fails if the
 // tools are not installed, with their own messages, or with ctx's error when ctx ends first.
-func Plugin(ctx context.Context, dir, name string) ([]byte, error) {
-	p, ok := find(dir)
+func buildProject(ctx context.Context, dir, name string) ([]byte, error) {
+	p, ok := findProject(dir)
 	if !ok {
 		return nil, fmt.Errorf("%s has no sources of a plugin", dir)
 	}
