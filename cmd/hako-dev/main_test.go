@@ -52,6 +52,17 @@ var buildHako = sync.OnceValues(func() (path string, err error) {
 	if err != nil {
 		return "", fmt.Errorf("build hako: %w\n%s", err, output)
 	}
+	const ownFolders = "{{if not .Standard}}{{if .Module.Main}}{{.Dir}}{{end}}{{end}}"
+	output, err = exec.Command("go", "list", "-deps", "-f", ownFolders, "../hako").Output()
+	if err != nil {
+		return "", fmt.Errorf("list the packages of hako: %w", err)
+	}
+	// The go command runs tests again after changes in folders that they have read.
+	for dir := range strings.Lines(string(output)) {
+		if _, err := os.ReadDir(strings.TrimSpace(dir)); err != nil {
+			return "", err
+		}
+	}
 	return path, nil
 })
 

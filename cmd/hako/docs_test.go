@@ -95,6 +95,7 @@ func wrapper(t *testing.T) string {
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build hako-dev: %v\n%s", err, output)
 	}
+	must(os.ReadDir("../hako-dev")) // the go command runs the test again after changes in folders that it has read
 	text := fmt.Sprintf("#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", asProgram, must(os.Executable()))
 	if err := os.WriteFile(filepath.Join(dir, "hako"), []byte(text), 0o700); err != nil {
 		t.Fatal(err)
