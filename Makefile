@@ -43,8 +43,8 @@ UNRACED  = $(foreach p,$(HAKO)/host/wasm/rewrite $(HAKO)/host/wasm/wasmbin $(WAZ
 run: build ## build host and plugins, serve with the embedded default configuration
 	./bin/hako serve
 
-build: plugins ## bin/hako and dist/plugins/*.wasm
-	$(GO) build -tags $(TAGS) $(GCFLAGS) -ldflags '$(LDFLAGS)' -o bin/hako ./cmd/hako
+build: plugins ## bin/hako, bin/hako-dev and dist/plugins/*.wasm
+	$(GO) build -tags $(TAGS) $(GCFLAGS) -ldflags '$(LDFLAGS)' -o bin/ ./cmd/hako ./cmd/hako-dev
 
 plugins: ## the shipped plugins, with their manifests inside
 	$(GO) run ./scripts/plugins

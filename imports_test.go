@@ -35,7 +35,7 @@ var wrapped = map[string][]string{
 	"github.com/gorilla/websocket":           {"host/frontend/slackbot", "dev/fakes/slack"},
 	"github.com/landlock-lsm/go-landlock":    {"host/brokers/execbroker/confine"},
 	"mvdan.cc/sh":                            {"host/judge", "host/brokers/execbroker"},
-	"github.com/spf13/cobra":                 {"cmd/hako"},
+	"github.com/spf13/cobra":                 {"cmd/hako", "cmd/hako-dev"},
 	"charm.land/bubbles":                     {"host/frontend/terminal"},
 	"charm.land/bubbletea":                   {"host/frontend/terminal"},
 	"charm.land/lipgloss":                    {"host/frontend/terminal"},
@@ -125,6 +125,22 @@ func packages(t *testing.T) []goPackage {
 			t.Fatal(err)
 		}
 		list = append(list, p)
+	}
+}
+
+// TestProgramsAreApart: hako has no fakes, demonstrations and test kits inside, and hako-dev runs hako as a process.
+func TestProgramsAreApart(t *testing.T) {
+	t.Parallel()
+	for program, without := range map[string]string{"./cmd/hako": module + "/dev", "./cmd/hako-dev": module + "/host"} {
+		out, err := exec.Command("go", "list", "-deps", program).Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for dependency := range strings.Lines(string(out)) {
+			if dependency = strings.TrimSpace(dependency); under(dependency, without) {
+				t.Errorf("%s links %s", program, dependency)
+			}
+		}
 	}
 }
 

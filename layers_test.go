@@ -140,12 +140,13 @@ func foldersInCircles(between map[string]map[string]bool) (found []string) {
 	return found
 }
 
-// TestDependencies compares what the API and the program link with the lists in testdata/deps: packages of the project,
+// TestDependencies compares what the API and the programs link with the lists in testdata/deps: packages of the project,
 // and modules of others. Their lists change on purpose only: "go test -run TestDependencies -update ." writes them.
 func TestDependencies(t *testing.T) {
 	t.Parallel()
 	for name, patterns := range map[string][]string{
 		"pdk": {"./pdk/..."}, "wasm": {"./host/wasm/..."}, "host": {"./host"}, "hako": {"./cmd/hako"},
+		"hako-dev": {"./cmd/hako-dev"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

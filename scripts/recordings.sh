@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# One approval as a sequence of pictures in each frontend, in dist/browser/recording-*.png. Needs npm, Chromium, script (util-linux) and a built bin/hako.
+# One approval as a sequence of pictures in each frontend, in dist/browser/recording-*.png. Needs npm, Chromium, script (util-linux) and a built bin/hako and bin/hako-dev.
 set -euo pipefail
 cd "$(dirname "$0")"
 ./npm.sh browser

@@ -19,29 +19,6 @@ import (
 	"github.com/hako-run/hako/host/frontend/agent"
 )
 
-func TestDevAgent(t *testing.T) {
-	t.Parallel()
-	needsPlugins(t)
-	invoke(t, t.TempDir(), "dev", "agent", "東京の天気は？").want(t, exitOK, "as version 2 of agent_stand_in: ",
-		", get_weather", `calls:   get_weather {"lang":"ja","location":"東京"}`, "result:  東京都", "agent:   東京都", "気象庁")
-	// The policy asks before something is written, and nobody is there.
-	invoke(t, t.TempDir(), "dev", "agent", "Put the overtime of May into the sheet").want(t, exitOK,
-		"failed:  write_rows_to_google_sheet is not allowed", "I stopped there")
-	yes := true
-	stderr, stdout := new(watched), new(watched)
-	stdin, typing := io.Pipe()
-	go func() {
-		for _, tool := range []string{"(write_rows_to_google_sheet)?", "(send_slack_dm)?"} {
-			<-stderr.await(tool)
-			_, _ = io.WriteString(typing, "yes\n") // the other end is read until the test ends
-		}
-	}()
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, person: &yes}
-	if code := a.run(t.Context(), []string{"-C", t.TempDir(), "dev", "agent", "Put the overtime of May into the sheet and tell Aki"}); code != exitOK || !strings.Contains(stdout.String(), "Aki knows of it on Slack") {
-		t.Errorf("exit code %d\n%s\n%s", code, stdout, stderr)
-	}
-}
-
 func TestAgentTools(t *testing.T) {
 	t.Parallel()
 	dir := approved(t, "")

@@ -19,23 +19,9 @@ import (
 // chatFlags are those of "hako chat".
 type chatFlags struct {
 	model, conversation, tenant string
-	verbose, resume             bool
-	// fleeting reports whether nothing is kept.
-	fleeting bool
+	verbose, resume, temporary  bool
 	// files go along with the first message.
 	files []string
-}
-
-func (f *chatFlags) add(a *app, cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.conversation, "conversation", "", "continue this conversation (/sessions lists them)")
-	cmd.Flags().BoolVar(&f.resume, "resume", false, "continue the conversation that you used last")
-	cmd.MarkFlagsMutuallyExclusive("conversation", "resume")
-	cmd.Flags().StringArrayVar(&f.files, "file", nil,
-		"attach a file to the first message; may be given several times")
-	cmd.Flags().BoolVar(&f.verbose, "verbose", false, "show the arguments of tool calls")
-	cmd.Flags().String("locale", "en", "the language of messages, and of answers if yours is unclear: en, ja")
-	config.Flag(cmd.Flags(), "locale", "locale")
-	a.tenantFlag(cmd, &f.tenant)
 }
 
 func (a *app) chatCommand() *cobra.Command {
@@ -59,7 +45,16 @@ Exit codes: 0 answered, 1 no answer, 2 usage or configuration.`,
 		}),
 	}
 	cmd.Flags().StringVar(&flags.model, "model", "", "try this model first (its name in llm.models)")
-	flags.add(a, cmd)
+	cmd.Flags().StringVar(&flags.conversation, "conversation", "", "continue this conversation (/sessions lists them)")
+	cmd.Flags().BoolVar(&flags.resume, "resume", false, "continue the conversation that you used last")
+	cmd.Flags().BoolVar(&flags.temporary, "temporary", false, "delete the conversation at the end")
+	cmd.MarkFlagsMutuallyExclusive("conversation", "resume", "temporary")
+	cmd.Flags().StringArrayVar(&flags.files, "file", nil,
+		"attach a file to the first message; may be given several times")
+	cmd.Flags().BoolVar(&flags.verbose, "verbose", false, "show the arguments of tool calls")
+	cmd.Flags().String("locale", "en", "the language of messages, and of answers if yours is unclear: en, ja")
+	config.Flag(cmd.Flags(), "locale", "locale")
+	a.tenantFlag(cmd, &flags.tenant)
 	cmd.AddCommand(a.chatFeedbackCommand())
 	return cmd
 }
@@ -102,7 +97,7 @@ func (a *app) chat(ctx context.Context, c *config.Config, flags chatFlags) error
 			IO: a.terminal(), Signals: a.signals, Engine: engine, Model: model, Tools: h.Tools,
 			Caller: terminalCaller(c.Locale, flags.tenant),
 			Locale: c.Locale, Currency: c.LLM.Currency, Conversation: flags.conversation, Files: files,
-			Resume: flags.resume, Verbose: flags.verbose, Fleeting: flags.fleeting, State: c.StateDir(),
+			Resume: flags.resume, Verbose: flags.verbose, Temporary: flags.temporary, State: c.StateDir(),
 		}
 		err = s.Run(ctx)
 		if _, ok := errors.AsType[*terminal.NoAnswer](err); ok {

@@ -281,25 +281,34 @@ func TestChatCtrlC(t *testing.T) {
 	p.leaves(t, exitOK)
 }
 
-// TestDevChat: a newcomer sees the whole way without any account.
-func TestDevChat(t *testing.T) {
+// TestTemporaryChat: nothing of a conversation is kept.
+func TestTemporaryChat(t *testing.T) {
 	t.Parallel()
-	needsPlugins(t)
-	invokeWith(t, t.TempDir(), "weather in Osaka?", "dev", "chat").want(t, exitOK, "Weather forecast for Osaka")
-	invokeWith(t, t.TempDir(), "明日、高松で傘は要りますか？", "dev", "chat").want(t, exitOK, "香川県", "傘", "高松地方気象台")
-	p := sit(t, t.TempDir(), "dev", "chat")
-	p.types(t, "Put the overtime of May into the sheet and tell Aki")
-	for range 2 {
-		p.see(t, "Type yes to allow it: ")
-		_, _ = io.WriteString(p.keyboard, "yes\n")
+	dir, _ := talking(t, "steps: [{say: Hello!}]")
+	invokeWith(t, dir, "hello", "chat").want(t, exitOK, "Hello!\n")
+	invokeWith(t, dir, "a secret plan", "chat", "--temporary").want(t, exitOK, "Hello!\n")
+	p := sit(t, dir, "chat", "--temporary")
+	for _, step := range []struct{ line, want string }{
+		{"another plan", "Hello!"}, {"/new", "t-"}, {"a third plan", "Hello!"}, {"/resume", "> another plan\n"},
+		{"/history", "another plan"},
+	} {
+		p.types(t, step.line)
+		p.see(t, step.want)
 	}
-	p.see(t, "Aki knows of it on Slack")
 	p.see(t, "\n> ")
 	p.leaves(t, exitOK)
 	if strings.Contains(p.screen.String(), "Go on with") {
 		t.Errorf("nothing is kept to go on with: %s", &p.screen)
 	}
-	invokeWith(t, t.TempDir(), "x", "dev", "chat", "--script", "none.yaml").want(t, exitUsage, "none.yaml")
+	again := sit(t, dir, "chat")
+	again.types(t, "/sessions")
+	again.see(t, "hello")
+	again.see(t, "\n> ")
+	again.leaves(t, exitOK)
+	if strings.Contains(again.screen.String(), "plan") {
+		t.Errorf("a temporary conversation is kept: %s", &again.screen)
+	}
+	invokeWith(t, dir, "x", "chat", "--temporary", "--resume").want(t, exitUsage, "temporary")
 }
 
 // TestPrintableChat: what a model writes cannot move the cursor.

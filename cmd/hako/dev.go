@@ -1,52 +1,7 @@
 package main
 
-import (
-	"context"
-	"fmt"
-
-	"github.com/spf13/cobra"
-
-	"github.com/hako-run/hako/dev/demo"
-	"github.com/hako-run/hako/dev/fakes"
-	"github.com/hako-run/hako/internal/address"
-)
+import "github.com/spf13/cobra"
 
 func (a *app) devCommand() *cobra.Command {
-	return groupCommand("dev", "Commands for authors of tools",
-		a.devPluginCommand(), a.devFakesCommand(), a.devChatCommand(), a.devSlackCommand(), a.devAgentCommand())
-}
-
-func (a *app) devFakesCommand() *cobra.Command {
-	var listen, dir string
-	cmd := &cobra.Command{
-		Use:   "fakes",
-		Short: "Serve fakes of the services that tools use",
-		Long: `Serve fakes of freee, KING OF TIME, SmartHR, Google Sheets, Slack, GitHub, a search engine and the
-Japan Meteorological Agency, filled with made-up data, and write a configuration with which hako uses them: nothing
-leaves the machine, and no account is needed. Without --write-config it is in a directory that is removed at the end.
-POST /_faults makes them fail. SIGINT or SIGTERM stops them.`,
-		Example: `  hako dev fakes --write-config fakes
-  hako call send_slack_dm '{"user_id":"` + fakes.SlackUser + `","message":"hello"}' --config fakes/hako.yaml`,
-		Args: arguments(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.devFakes(cmd.Context(), listen, dir) },
-	}
-	cmd.Flags().StringVar(&listen, "address", "127.0.0.1:8431", "loopback address to listen on")
-	cmd.Flags().StringVar(&dir, "write-config", "", "directory for hako.yaml and the secrets that it names")
-	return cmd
-}
-
-// devFakes serves the fakes; without a dir their configuration is in a temporary one.
-func (a *app) devFakes(ctx context.Context, listen, dir string) error {
-	if !address.IsLoopbackHostport(listen) {
-		return fmt.Errorf("--address %s can be reached from other machines, and the fakes have no authentication: "+
-			"use a loopback address", listen)
-	}
-	if dir != "" {
-		dir = a.path(dir)
-	}
-	return demo.ServeFakes(ctx, listen, dir, func(url, path, text string) error {
-		printf(a.stderr, "\nThe fakes are at %[1]s/. In another terminal:\n\n  hako tools --config %[2]s\n"+
-			"  hako serve --config %[2]s\n", url, path)
-		return printf(a.stdout, "%s", block(text))
-	})
+	return groupCommand("dev", "Commands for authors of tools", a.devPluginCommand())
 }

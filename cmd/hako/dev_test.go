@@ -1,8 +1,6 @@
 package main
 
 import (
-	"context"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/dev/fakes"
-	"github.com/hako-run/hako/dev/kit/testwait"
 )
 
 // offline is a directory with a configuration for the fakes, which run as long as the test.
@@ -188,47 +185,4 @@ func TestExamples(t *testing.T) {
 		!slices.Equal(issues[0].Labels, []string{"idea"}) {
 		t.Errorf("GitHub has %+v", issues)
 	}
-}
-
-func TestDevFakes(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	reader, writer := io.Pipe()
-	a := &app{stdin: strings.NewReader(""), stdout: writer, stderr: new(strings.Builder)}
-	ended := make(chan int, 1)
-	go func() {
-		ended <- a.run(ctx, []string{"--directory", dir, "dev", "fakes", "--address", "127.0.0.1:0", "--write-config",
-			"made"})
-		_ = writer.Close()
-	}()
-	// Once the configuration is printed, it is written and the address is open.
-	buffer := make([]byte, 1<<16)
-	n, err := reader.Read(buffer)
-	if err != nil {
-		t.Fatal(err, a.stderr)
-	}
-	if written := must(os.ReadFile(filepath.Join(dir, "made", "hako.yaml"))); string(written) != string(buffer[:n]) {
-		t.Errorf("printed is\n%s\nwritten is\n%s", buffer[:n], written)
-	}
-	invoke(t, filepath.Join(dir, "made"), "config", "check").want(t, exitOK)
-	stop()
-	select {
-	case code := <-ended:
-		if code != exitOK {
-			t.Errorf("exit code %d: %s", code, a.stderr)
-		}
-	case <-testwait.Context(t).Done():
-		t.Fatal("it does not end")
-	}
-}
-
-func TestDevFakesRefuses(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	invoke(t, dir, "dev", "fakes", "--address", "0.0.0.0:0").want(t, exitUsage, "can be reached from other machines")
-	put(t, filepath.Join(dir, "hako.yaml"), []byte("locale: ja\n"))
-	invoke(t, dir, "dev", "fakes", "--address", "127.0.0.1:0", "--write-config", ".").want(t, exitUsage,
-		"was not written by hako dev fakes")
 }

@@ -13,8 +13,8 @@ import (
 )
 
 // Commands in the documents are run, so that they work when people paste them: the fenced blocks marked "sh" in
-// README*.md and below docs. All blocks of a document are one script, which runs in an empty directory with this hako in
-// PATH, recordings instead of the network, and no module proxy. These blocks are left out:
+// README*.md and below docs. All blocks of a document are one script, which runs in an empty directory with this hako and
+// hako-dev in PATH, recordings instead of the network, and no module proxy. These blocks are left out:
 //
 //   - "sh skip" and every other kind, such as "console" for transcripts
 //   - "sh toolchain" unless TEST_TOOLCHAINS is set: they need npm, Python or clang, and registries
@@ -87,10 +87,15 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// wrapper is a directory with a command called hako that is this test binary.
+// wrapper is a directory with a command called hako that is this test binary, and with hako-dev, which runs it.
 func wrapper(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, "hako-dev"), "../hako-dev")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build hako-dev: %v\n%s", err, output)
+	}
+	must(os.ReadDir("../hako-dev")) // the go command runs the test again after changes in folders that it has read
 	text := fmt.Sprintf("#!/bin/sh\n%s=1 exec '%s' \"$@\"\n", asProgram, must(os.Executable()))
 	if err := os.WriteFile(filepath.Join(dir, "hako"), []byte(text), 0o700); err != nil {
 		t.Fatal(err)
@@ -115,9 +120,9 @@ func TestTranslatedCommands(t *testing.T) {
 
 func TestScript(t *testing.T) {
 	t.Parallel()
-	document := "# Title\n\n```sh\n./bin/hako version\n```\n\n```sh skip\nhako serve\n```\n\n```sh\nmake run\n```\n\n```console\n$ hako\n```\n\n" +
+	document := "# Title\n\n```sh\n./bin/hako version\n./bin/hako-dev chat\n```\n\n```sh skip\nhako serve\n```\n\n```sh\nmake run\n```\n\n```console\n$ hako\n```\n\n" +
 		"```sh\ngo install example.com/hako@latest\n```\n\n```sh\nhako tools\nhako schema\n```\n"
-	if got, want := script(document), "hako version\nhako tools\nhako schema\n"; got != want {
+	if got, want := script(document), "hako version\nhako-dev chat\nhako tools\nhako schema\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"strings"
 	"time"
@@ -64,7 +65,8 @@ func (a *app) serve(ctx context.Context, o server.Options) error {
 		o.In, o.Out = a.stdin, a.pipe
 		defer process.IgnoreBrokenPipes()()
 	}
-	o.QuietStart = o.HTTP && o.Config.LogFormat == "text" // the greeting shows the state of the plugins
+	// The greeting shows the state of the plugins.
+	o.QuietStart = o.HTTP && o.Config.LogFormat == "text" && server.LogLevels[o.Config.LogLevel] <= slog.LevelInfo
 	return a.runServer(ctx, server.New, o, func(s *server.Server) error {
 		switch {
 		case o.QuietStart:

@@ -15,7 +15,7 @@ import (
 	"github.com/hako-run/hako/dev/kit/testwait"
 )
 
-// serveSlack starts hako serve with the bot, on the fakes, with a model that follows the script of "hako dev chat".
+// serveSlack starts hako serve with the bot, on the fakes, with a model that follows the script of "hako-dev chat".
 func serveSlack(t *testing.T) *slack.Server {
 	t.Helper()
 	return serveSlackWith(t, demo.Script, "", demo.Policy, nil)

@@ -1,7 +1,8 @@
-// Package demo runs hako on fakes of all services, without accounts: a configuration for dev/fakes with
+// Package demo has what it takes to run hako on fakes of all services, without accounts: a configuration for dev/fakes with
 // models that follow a script.
 //
-// Start serves the fakes and returns a Demo with a configuration for them. ParseScript parses what the models
+// Start serves the fakes and writes a configuration for them into a temporary directory; hako runs as a process of its
+// own. ParseScript parses what the models
 // answer.
 package demo
 
@@ -21,7 +22,6 @@ import (
 	"github.com/hako-run/hako/dev/fakes"
 	"github.com/hako-run/hako/dev/fakes/jma"
 	modelscript "github.com/hako-run/hako/dev/fakes/script"
-	"github.com/hako-run/hako/host/app/config"
 	"github.com/hako-run/hako/internal/scratch"
 )
 
@@ -55,9 +55,15 @@ slack:
       apiUrl: URL/slack/api/
 `
 
+// Quiet has hako log errors alone, and start without a greeting.
+const Quiet = `
+log: {level: error}
+`
+
 // Demo is a set of fakes that are served on this machine. Start returns one.
 type Demo struct {
-	Config *config.Config
+	// Config is the path of a configuration file for hako.
+	Config string
 	Fakes  *fakes.Fakes
 	// URL is the base URL of the fakes.
 	URL string
@@ -67,10 +73,9 @@ type Demo struct {
 	served chan struct{}
 }
 
-// Start serves the fakes, whose models follow the script, and loads a configuration for them to which more is
-// added; URL in more stands for the URL of the fakes. source is the origin of relative paths and flags. The
-// caller closes the Demo.
-func Start(script *modelscript.Script, more string, source config.Source) (_ *Demo, err error) {
+// Start serves the fakes, whose models follow the script, and writes a configuration for them to which more is added;
+// URL in more stands for the URL of the fakes. The caller closes the Demo.
+func Start(script *modelscript.Script, more string) (_ *Demo, err error) {
 	d := &Demo{Fakes: fakes.New(), served: make(chan struct{})}
 	d.Fakes.Anthropic.Script, d.Fakes.OpenAI.Script = script, script
 	if d.dir, err = scratch.New("", "hako-dev"); err != nil {
@@ -86,32 +91,27 @@ func Start(script *modelscript.Script, more string, source config.Source) (_ *De
 		defer close(d.served)
 		_ = d.server.Serve(listener) // until Close
 	}()
-	if d.Config, err = d.load(strings.ReplaceAll(more, "URL", d.URL), source); err != nil {
+	if err := d.configure(strings.ReplaceAll(more, "URL", d.URL)); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
 }
 
-// load writes the configuration and the files that it names, and reads it.
-func (d *Demo) load(more string, source config.Source) (*config.Config, error) {
+// configure writes the configuration and the files that it names.
+func (d *Demo) configure(more string) error {
 	text, err := d.Fakes.WriteConfig(d.dir.Path, d.URL)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	d.Config = filepath.Join(d.dir.Path, "hako.yaml")
 	for name, content := range map[string]string{
 		"hako.yaml": text + more, "hako.policy.yaml": Policy, "slack-app.token": fakes.SlackAppToken,
 	} {
 		if err := os.WriteFile(filepath.Join(d.dir.Path, name), []byte(content), 0o600); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	source.File = filepath.Join(d.dir.Path, "hako.yaml")
-	c, err := config.Load(source)
-	if err != nil {
-		return nil, err
-	}
-	c.Mock = false // recordings would come before the fakes
-	return c, nil
+	return nil
 }
 
 // Close stops the fakes and removes the configuration.

@@ -12,7 +12,6 @@ import (
 
 	"github.com/hako-run/hako/dev/fakes"
 	"github.com/hako-run/hako/dev/fakes/slack/page"
-	"github.com/hako-run/hako/host/app/server"
 	"github.com/hako-run/hako/internal/scratch"
 )
 
@@ -28,9 +27,9 @@ func ServeFakes(ctx context.Context, address, dir string, ready func(url, path, 
 		defer func() { err = errors.Join(err, temp.Remove()) }()
 		dir = temp.Path
 	}
-	listener, err := net.Listen("tcp", address)
+	listener, err := listen(address)
 	if err != nil {
-		return fmt.Errorf("--address: %w", server.ListenError("--address", address, err))
+		return err
 	}
 	f := fakes.New()
 	url := "http://" + listener.Addr().String()
@@ -47,15 +46,24 @@ func ServeFakes(ctx context.Context, address, dir string, ready func(url, path, 
 // ServePage serves the page of the fake Slack at an address until ctx ends. slackURL is the fake's address.
 // ready is called before with the link to the page. Errors name the flag --address.
 func ServePage(ctx context.Context, f *fakes.Fakes, slackURL, address string, ready func(url string) error) error {
-	listener, err := net.Listen("tcp", address)
+	listener, err := listen(address)
 	if err != nil {
-		return server.ListenError("--address", address, err)
+		return err
 	}
 	o := page.Options{Slack: f.Slack, Bot: fakes.SlackBot, BotName: "hako", Token: rand.Text(), FileURL: slackURL}
 	if err := ready(o.URL("http://" + listener.Addr().String())); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	return serve(ctx, listener, page.New(o))
+}
+
+// listen listens on the address of the flag --address.
+func listen(address string) (net.Listener, error) {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("--address: %w: choose another address, such as 127.0.0.1:0 for any free port", err)
+	}
+	return listener, nil
 }
 
 // serve serves HTTP until ctx ends. It closes the listener.

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/dev/fakes/managedagents"
-	"github.com/hako-run/hako/host/frontend/agent"
 )
 
 // maxLine limits the part of a result that sessionLine shows, in characters.
@@ -63,26 +62,4 @@ func FollowSession(ctx context.Context, fake *managedagents.Server, session stri
 			return
 		}
 	}
-}
-
-// ApplyTools gives the tools to the fake of a managed agent that is in the configuration, and says which.
-func ApplyTools(ctx context.Context, spec agent.Spec, definitions []agent.Definition) (summary string, err error) {
-	publisher, err := agent.NewPublisher(spec, nil)
-	if err != nil {
-		return "", err
-	}
-	plan, err := publisher.Plan(ctx, managedagents.DefaultAgent, definitions, false)
-	if err != nil {
-		return "", err
-	}
-	version, err := publisher.Apply(ctx, plan)
-	if err != nil {
-		return "", err
-	}
-	names := make([]string, len(definitions))
-	for i, d := range definitions {
-		names[i] = d.Name
-	}
-	return fmt.Sprintf("%d tools, as version %d of %s: %s", len(names), version, managedagents.DefaultAgent,
-		strings.Join(names, ", ")), nil
 }

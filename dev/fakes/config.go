@@ -15,10 +15,10 @@ import (
 var configText string
 
 // generated is the first line of a hako.yaml that WriteConfig may write over.
-const generated = "# Written by hako dev fakes.\n"
+const generated = "# Written by hako-dev fakes.\n"
 
 // ErrNotOurs means that there is a hako.yaml already that WriteConfig has not written.
-var ErrNotOurs = errors.New("it was not written by hako dev fakes")
+var ErrNotOurs = errors.New("it was not written by hako-dev fakes")
 
 // WriteConfig writes hako.yaml and the files with secrets that it names into dir, which is made if it is missing, and
 // returns the text of hako.yaml. url is the address of the fakes. It returns ErrNotOurs rather than replace

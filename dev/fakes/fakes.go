@@ -1,5 +1,5 @@
 // Package fakes puts the fakes of vendors on one address, filled with made-up data, and writes the configuration
-// with which hako uses them. "hako dev fakes" serves it, so that every tool can be tried without a network and without
+// with which hako uses them. "hako-dev fakes" serves it, so that every tool can be tried without a network and without
 // an account.
 package fakes
 

@@ -1,4 +1,4 @@
-// The page of hako dev slack: what an upstream server asks in the middle of a call, in a modal and as an address.
+// The page of hako-dev slack: what an upstream server asks in the middle of a call, in a modal and as an address.
 import assert from 'node:assert/strict'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -14,7 +14,7 @@ const script = `steps:
   - {after: '(?s).*', say: "\${result}"}
 `
 
-describe('hako dev slack, questions of servers', () => {
+describe('hako-dev slack, questions of servers', () => {
   let chromium, slack, dir
   before(async () => {
     dir = await mkdtemp(path.join(tmpdir(), 'hako-modal-'))

@@ -1,4 +1,4 @@
-// The page of hako dev slack: two people, a request that one of them makes and the other has to agree to, on a desktop and on a phone.
+// The page of hako-dev slack: two people, a request that one of them makes and the other has to agree to, on a desktop and on a phone.
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { after, before, describe, test } from 'node:test'
@@ -9,7 +9,7 @@ import { startSlack } from './slack.mjs'
 const aki = 'U0000000A1' // one of the leads, reads Japanese
 const ken = 'U0000000K1'
 
-describe('hako dev slack', () => {
+describe('hako-dev slack', () => {
   let chromium, slack
   before(async () => { [chromium, slack] = await Promise.all([startChromium(), startSlack()]) })
   after(async () => { await chromium.close(); await slack.stop() })

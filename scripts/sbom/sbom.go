@@ -1,4 +1,4 @@
-// Command sbom prints the software bill of materials of a built hako, in the JSON of CycloneDX 1.6: the Go modules that
+// Command sbom prints the software bill of materials of a built hako or hako-dev, in the JSON of CycloneDX 1.6: the Go modules that
 // the linker wrote into the binary, with their checksums, and the plugins that ship inside it.
 //
 //	go run ./scripts/sbom -o hako.cdx.json bin/hako dist/plugins
@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
@@ -28,8 +29,8 @@ import (
 func main() {
 	output := flag.String("o", "hako.cdx.json", "the file to write")
 	flag.Parse()
-	if flag.NArg() != 2 {
-		fmt.Fprintln(os.Stderr, "usage: sbom [-o FILE] BINARY FOLDER-OF-SHIPPED-PLUGINS")
+	if n := flag.NArg(); n < 1 || n > 2 {
+		fmt.Fprintln(os.Stderr, "usage: sbom [-o FILE] BINARY [FOLDER-OF-SHIPPED-PLUGINS]")
 		os.Exit(2)
 	}
 	var text bytes.Buffer
@@ -43,6 +44,7 @@ func main() {
 	}
 }
 
+// run describes the program binary with the plugins in a folder; none if plugins is empty.
 func run(binary, plugins string, out io.Writer) error {
 	info, err := buildinfo.ReadFile(binary)
 	if err != nil {
@@ -52,9 +54,11 @@ func run(binary, plugins string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	shipped, err := shippedPlugins(plugins)
-	if err != nil {
-		return err
+	var shipped []cdx.Component
+	if plugins != "" {
+		if shipped, err = shippedPlugins(plugins); err != nil {
+			return err
+		}
 	}
 	return cdx.NewBOMEncoder(out, cdx.BOMFileFormatJSON).SetPretty(true).EncodeVersion(bom(info, digest, shipped),
 		cdx.SpecVersion1_6)
@@ -63,7 +67,7 @@ func run(binary, plugins string, out io.Writer) error {
 // bom describes the program and everything in it.
 func bom(info *buildinfo.BuildInfo, digest string, shipped []cdx.Component) *cdx.BOM {
 	program := goModule(&info.Main)
-	program.Type, program.Name = cdx.ComponentTypeApplication, "hako"
+	program.Type, program.Name = cdx.ComponentTypeApplication, path.Base(info.Path)
 	program.Hashes = &[]cdx.Hash{{Algorithm: cdx.HashAlgoSHA256, Value: digest}}
 	program.Licenses = &cdx.Licenses{{License: &cdx.License{ID: "Apache-2.0"}}}
 	components := []cdx.Component{goModule(&debug.Module{Path: "std", Version: strings.TrimPrefix(info.GoVersion,

@@ -59,7 +59,7 @@ func TestNextCommands(t *testing.T) {
 		"any tool":   {[]host.Status{files}, []string{"hako tools"}},
 		"weather":    {[]host.Status{files, weather}, []string{"hako call get_weather"}},
 		"unapproved": {[]host.Status{unapproved}, []string{"hako plugin approve shell"}},
-		"an account": {[]host.Status{account, files}, []string{"hako tools", "hako dev fakes"}},
+		"an account": {[]host.Status{account, files}, []string{"hako tools", "hako-dev fakes"}},
 	} {
 		got := NextCommands(&config.Config{}, "http://host.example/mcp", test.plugins)
 		want := append(test.want, "hako mcp-config claude-code --url http://host.example/mcp")

@@ -34,7 +34,7 @@ func NextCommands(c *config.Config, url string, plugins []host.Status) []string 
 		lines = append(lines, "hako plugin new hello")
 	}
 	if accounts {
-		lines = append(lines, "hako dev fakes          tries the tools that need accounts, without any")
+		lines = append(lines, "hako-dev fakes          tries the tools that need accounts, without any")
 	}
 	return append(lines, "hako mcp-config claude-code --url "+url)
 }

@@ -32,8 +32,8 @@ func loopbackOnly(next http.Handler) http.Handler {
 // wsaAddressInUse is WSAEADDRINUSE, which syscall does not name.
 const wsaAddressInUse = syscall.Errno(10048)
 
-// ListenError names the program that has the address, as far as it is known, and the remedy.
-func ListenError(key, address string, err error) error {
+// listenError names the program that has the address, as far as it is known, and the remedy.
+func listenError(key, address string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EACCES):
 		return fmt.Errorf(

@@ -23,7 +23,7 @@ func (m *metricsServer) start(context.Context) (err error) {
 		return nil
 	}
 	if m.listener, err = net.Listen("tcp", address); err != nil {
-		return fmt.Errorf("metrics.address: %w", ListenError("metrics.address", address, err))
+		return fmt.Errorf("metrics.address: %w", listenError("metrics.address", address, err))
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", handler)

@@ -19,22 +19,16 @@ import (
 	"github.com/hako-run/hako/internal/lang"
 )
 
-// SlackBot is the bot in the configured workspaces, with the engine that answers. NewSlackBot makes one.
-type SlackBot struct {
+// slackBot is the bot in the configured workspaces, with the engine that answers. newSlackBot makes one.
+type slackBot struct {
 	bot         *slackbot.Bot
 	closeEngine func() error
 }
 
-// NewSlackBot makes the bot of the configured workspaces; nil if there are none. The caller closes it.
-func NewSlackBot(
-	ctx context.Context, c *config.Config, h *host.Host, g *Governance, logger *slog.Logger,
-) (*SlackBot, error) {
-	return newSlackBot(ctx, c, h, g, newObservability(c, "", logger), logger)
-}
-
+// newSlackBot makes the bot of the configured workspaces; nil if there are none. The caller closes it.
 func newSlackBot(
 	ctx context.Context, c *config.Config, h *host.Host, g *Governance, o *observability, logger *slog.Logger,
-) (*SlackBot, error) {
+) (*slackBot, error) {
 	if len(c.Slack) == 0 {
 		return nil, nil
 	}
@@ -57,7 +51,7 @@ func newSlackBot(
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("configuration: %w", err), engine.Close())
 	}
-	return &SlackBot{bot, sync.OnceValue(func() error {
+	return &slackBot{bot, sync.OnceValue(func() error {
 		defer models.CloseIdleConnections()
 		return engine.Close()
 	})}, nil
@@ -76,21 +70,21 @@ func slackUsage(engine *chat.Engine, currency string) func(context.Context, pipe
 }
 
 // Run answers until ctx ends. A bot that was replaced returns when it has answered the turns in progress.
-func (b *SlackBot) Run(ctx context.Context) error { return errors.Join(b.bot.Run(ctx), b.Close()) }
+func (b *slackBot) Run(ctx context.Context) error { return errors.Join(b.bot.Run(ctx), b.Close()) }
 
 // Close waits for the turns in progress. It may be called twice.
-func (b *SlackBot) Close() error { return b.closeEngine() }
+func (b *slackBot) Close() error { return b.closeEngine() }
 
 // slackFrontend is the part with the bot of the configuration in force, and with earlier bots that still finish turns.
 type slackFrontend struct {
 	server *Server
-	now    atomic.Pointer[SlackBot] // nil: the configuration has no workspaces
+	now    atomic.Pointer[slackBot] // nil: the configuration has no workspaces
 
 	// mu guards the fields below.
 	mu sync.Mutex
 	// launch runs a bot. Nil: the part does not run, and new bots wait in pending.
-	launch  func(*SlackBot)
-	pending []*SlackBot
+	launch  func(*slackBot)
+	pending []*slackBot
 }
 
 func (f *slackFrontend) start(ctx context.Context) error {
@@ -102,13 +96,13 @@ func (f *slackFrontend) start(ctx context.Context) error {
 	return nil
 }
 
-func (f *slackFrontend) newBot(ctx context.Context, c *config.Config) (*SlackBot, error) {
+func (f *slackFrontend) newBot(ctx context.Context, c *config.Config) (*slackBot, error) {
 	s := f.server
 	return newSlackBot(ctx, c, s.plugins.host.Load(), s.governance.Governance, s.observability, s.Logger)
 }
 
 // replace puts a bot, or none, in the place of the current one, which finishes its turns.
-func (f *slackFrontend) replace(bot *SlackBot) {
+func (f *slackFrontend) replace(bot *slackBot) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
@@ -131,7 +125,7 @@ func (f *slackFrontend) replace(bot *SlackBot) {
 func (f *slackFrontend) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	f.mu.Lock()
-	f.launch = func(bot *SlackBot) { group.Go(func() error { return bot.Run(ctx) }) }
+	f.launch = func(bot *slackBot) { group.Go(func() error { return bot.Run(ctx) }) }
 	for _, bot := range f.pending {
 		f.launch(bot)
 	}

@@ -119,7 +119,7 @@ func (w *web) prepare(_ context.Context, next *config.Config) (*change, error) {
 func (w *web) listen(key, address string, handler http.Handler, secure *tls.Config) (net.Listener, error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", key, ListenError(key, address, err))
+		return nil, fmt.Errorf("%s: %w", key, listenError(key, address, err))
 	}
 	handler = httpserver.Numbered(httpserver.Logged(handler, w.server.Logger, &w.access))
 	server := httpserver.New(address, handler, w.server.Logger)

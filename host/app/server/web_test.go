@@ -64,7 +64,7 @@ func TestListenError(t *testing.T) {
 	t.Parallel()
 	for errno, want := range map[syscall.Errno]string{syscall.EACCES: "choose a higher port", syscall.EADDRNOTAVAIL: "no network interface", syscall.EMFILE: syscall.EMFILE.Error()} {
 		err := &net.OpError{Op: "listen", Net: "tcp", Err: os.NewSyscallError("bind", errno)}
-		if got := ListenError("http.address", "192.0.2.1:80", err); !errors.Is(got, errno) ||
+		if got := listenError("http.address", "192.0.2.1:80", err); !errors.Is(got, errno) ||
 			!strings.Contains(got.Error(), want) {
 			t.Errorf("%v: %v", errno, got)
 		}

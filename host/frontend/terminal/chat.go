@@ -36,16 +36,20 @@ type Chat struct {
 	// used last goes on.
 	Conversation string
 	Resume       bool
-	// State is the directory in which the history of what the person typed is kept, unless the chat is Fleeting.
+	// State is the directory in which the history of what the person typed is kept, unless the chat is Temporary.
 	State string
 	// Now is the clock. Nil means time.Now.
 	Now func() time.Time
 	// Files go with the first message.
 	Files []chat.File
-	// Verbose shows the arguments of tool calls. Fleeting reports whether nothing is stored.
-	Verbose, Fleeting bool
+	// Verbose shows the arguments of tool calls.
+	Verbose bool
+	// Temporary keeps no history of what the person typed, and deletes the conversations that began here at the end.
+	Temporary bool
 
 	input *Lines
+	// begun are the conversations that began here.
+	begun []string
 	// editor is set at a terminal on which lines can be edited.
 	editor *editor
 	// interrupted reports whether Ctrl-C came last: a second one ends the session.
@@ -61,15 +65,17 @@ func (e *NoAnswer) Error() string { return e.text }
 var errQuit = errors.New("the end")
 
 // Run holds the conversation until the input ends. In a pipe it answers one message, and the error may be a NoAnswer.
-func (s *Chat) Run(ctx context.Context) error {
+func (s *Chat) Run(ctx context.Context) (err error) {
+	if s.Temporary {
+		defer func() { err = errors.Join(err, s.deleteBegun(ctx)) }()
+	}
 	if s.Conversation == "" && s.Resume {
-		var err error
 		if s.Conversation, err = s.lastConversation(ctx); err != nil {
 			return err
 		}
 	}
 	if s.Conversation == "" {
-		s.Conversation = newConversation()
+		s.beginConversation()
 	}
 	if !s.Interactive {
 		return s.pipe(ctx)
@@ -81,14 +87,13 @@ func (s *Chat) Run(ctx context.Context) error {
 		defer signal.Stop(caught)
 		signals = caught
 	}
-	var err error
 	if s.edits() {
 		err = s.edit(ctx, caught)
 	} else {
 		s.input = newLines(s.In)
 		err = s.readLines(ctx, signals)
 	}
-	if err == nil && !s.Fleeting {
+	if err == nil && !s.Temporary {
 		s.say("%s\n", s.words().goOn+s.Conversation)
 	}
 	return err
@@ -97,7 +102,7 @@ func (s *Chat) Run(ctx context.Context) error {
 // edit holds the conversation at a terminal on which lines can be edited.
 func (s *Chat) edit(ctx context.Context, signals chan os.Signal) error {
 	path := ""
-	if !s.Fleeting {
+	if !s.Temporary {
 		path = filepath.Join(s.State, "chat-history", url.PathEscape(s.Caller.User)+".jsonl")
 	}
 	h, err := openHistory(path)
@@ -239,8 +244,22 @@ func (s *Chat) reportEnd(err error) error {
 	return nil
 }
 
-// newConversation is the key of a new conversation, short enough to type.
-func newConversation() string { return "t-" + strings.ToLower(rand.Text()[:8]) }
+// beginConversation makes the current conversation a new one, with a key that is short enough to type.
+func (s *Chat) beginConversation() {
+	s.Conversation = "t-" + strings.ToLower(rand.Text()[:8])
+	s.begun = append(s.begun, s.Conversation)
+}
+
+// deleteBegun deletes the conversations that began here.
+func (s *Chat) deleteBegun(ctx context.Context) (err error) {
+	ctx = context.WithoutCancel(ctx)
+	for _, id := range s.begun {
+		if e := s.Engine.Delete(ctx, s.Caller, id); !errors.Is(e, chat.ErrUnknown) {
+			err = errors.Join(err, e)
+		}
+	}
+	return err
+}
 
 // maxMessage bounds the message in a pipe, in bytes.
 const maxMessage = 64 << 10

@@ -208,7 +208,7 @@ func (s *Chat) chooseModel(_ context.Context, name string) error {
 }
 
 func (s *Chat) begin(context.Context, string) error {
-	s.Conversation = newConversation()
+	s.beginConversation()
 	s.say(s.words().begun, s.Conversation)
 	return nil
 }

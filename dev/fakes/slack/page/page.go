@@ -84,7 +84,7 @@ func (p *page) login(next http.Handler) http.Handler {
 			return
 		}
 		if c, err := r.Cookie(cookie); err != nil || !p.knows(c.Value) {
-			http.Error(w, "open the address that hako dev slack has printed, with its token", http.StatusUnauthorized)
+			http.Error(w, "open the address that hako-dev slack has printed, with its token", http.StatusUnauthorized)
 			return
 		}
 		next.ServeHTTP(w, r)
