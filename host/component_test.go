@@ -21,7 +21,7 @@ import (
 // component returns a component of the package component's tests.
 func component(t *testing.T, name string) []byte {
 	t.Helper()
-	wasm, err := os.ReadFile(filepath.Join("component", "testdata", name+".wasm"))
+	wasm, err := os.ReadFile(filepath.Join("wasm", "component", "testdata", name+".wasm"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -120,7 +120,7 @@ func printProposal(out io.Writer, p *host.Status, signer string, proposal *grant
 	if proposal.Updates() {
 		printAdditions(out, proposal.Before, m, locale)
 	}
-	if len(grants.HTTP)+len(grants.Mounts) > 0 || grants.SQL != nil || grants.Exec != nil {
+	if len(grants.HTTP)+len(grants.Mounts)+len(grants.Tools) > 0 || grants.SQL != nil || grants.Exec != nil {
 		printf(out, "\nIf you approve it, it gets\n")
 		printList(out, "  - %s\n", grants.Explain(locale))
 	}

@@ -25,6 +25,8 @@ type Grants struct {
 	Mounts []MountGrant `json:"mounts"`
 	SQL    *SQLGrant    `json:"sql,omitempty"`
 	Exec   *ExecGrant   `json:"exec,omitempty"`
+	// Tools are patterns for the tools that it may call.
+	Tools []string `json:"tools,omitempty"`
 }
 
 // HTTPGrant is a permission for HTTP requests.
@@ -91,6 +93,7 @@ func newGrants(plugin string, grants grant.Grants) Grants {
 	if sql := grants.SQL; sql != nil {
 		g.SQL = &SQLGrant{len(sql.Migrations), sql.Quota}
 	}
+	g.Tools = grants.Tools
 	if exec := grants.Exec; exec != nil {
 		g.Exec = &ExecGrant{exec.Programs, exec.Env, exec.Connect, exec.Unconfined}
 	}
