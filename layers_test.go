@@ -87,7 +87,11 @@ func readLayers(t *testing.T) layers {
 	l := layers{map[string]int{}}
 	for i, row := range rows {
 		for folder := range strings.FieldsSeq(row[1]) {
-			l.rank[strings.Trim(folder, "`")] = len(rows) - i
+			folder = strings.Trim(folder, "`")
+			if _, err := os.Stat(folder); err != nil {
+				t.Errorf("the table in CONTRIBUTING.md has the folder %s, which is not there", folder)
+			}
+			l.rank[folder] = len(rows) - i
 		}
 	}
 	return l

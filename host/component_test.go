@@ -12,7 +12,7 @@ import (
 	"github.com/hako-run/hako/dev/kit/guesttest"
 	"github.com/hako-run/hako/dev/kit/testprogram"
 	"github.com/hako-run/hako/host"
-	"github.com/hako-run/hako/host/brokers/execbroker/confine"
+	"github.com/hako-run/hako/host/confine"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/pdk/abi"

@@ -15,6 +15,7 @@ import (
 	"github.com/hako-run/hako/host/app/background"
 	"github.com/hako-run/hako/host/app/backup"
 	"github.com/hako-run/hako/host/brokers/file"
+	hostdatabase "github.com/hako-run/hako/host/brokers/sqlbroker/database"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/frontend/agent"
 	"github.com/hako-run/hako/host/frontend/mcpserver"
@@ -25,7 +26,6 @@ import (
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/host/secret"
-	hostdatabase "github.com/hako-run/hako/host/store/database"
 	"github.com/hako-run/hako/host/store/drivers"
 	"github.com/hako-run/hako/host/upstream/mcpclient"
 )

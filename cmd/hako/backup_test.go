@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/hako-run/hako/host/store/database"
+	"github.com/hako-run/hako/host/brokers/sqlbroker/database"
 )
 
 func TestBackup(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 
 	_ "golang.org/x/crypto/x509roots/fallback" // for systems without certificates
 
-	"github.com/hako-run/hako/host/brokers/execbroker/confine"
+	"github.com/hako-run/hako/host/confine"
 	"github.com/hako-run/hako/host/frontend/terminal"
 	supervisor "github.com/hako-run/hako/internal/process"
 )

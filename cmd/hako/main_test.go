@@ -16,7 +16,7 @@ import (
 	"github.com/hako-run/hako/dev/kit/testwait"
 	"github.com/hako-run/hako/host/app/gobuild"
 	"github.com/hako-run/hako/host/app/pluginfile"
-	"github.com/hako-run/hako/host/brokers/execbroker/confine"
+	"github.com/hako-run/hako/host/confine"
 	"github.com/hako-run/hako/host/frontend/mcpserver"
 	"github.com/hako-run/hako/host/wasmfile"
 	supervisor "github.com/hako-run/hako/internal/process"

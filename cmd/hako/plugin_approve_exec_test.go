@@ -11,7 +11,7 @@ import (
 
 	"github.com/hako-run/hako/dev/kit/testprogram"
 	"github.com/hako-run/hako/host/app/gobuild"
-	"github.com/hako-run/hako/host/brokers/execbroker/confine"
+	"github.com/hako-run/hako/host/confine"
 	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/pdk/abi"
 )

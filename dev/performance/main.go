@@ -1,4 +1,4 @@
-// Command performance renders the results in bench as docs/performance.md. "make bench" and its siblings run it; each
+// Command performance renders the results in /bench, which is not in git, as docs/performance.md. "make bench" and its siblings run it; each
 // renders its own section.
 package main
 

@@ -1,9 +1,9 @@
 // Package broker describes what the host does for a guest: the import modules that a guest may link, one per
 // permission.
 //
-// Each package below it (httpbroker, file, ...) performs one kind of privileged operation under a grant. It declares
-// its host functions as a Module of Functions, so that it does not depend on the Wasm runtime; package sandbox links
-// them. A Call connects a running host function with the guest: its memory, its limits and the state of its brokers.
+// Each package in host/brokers (httpbroker, sqlbroker, ...) performs one kind of privileged operation under a grant. It
+// declares its host functions as a Module of Functions, so that it does not depend on the Wasm runtime; package sandbox
+// links them. A Call connects a running host function with the guest: its memory, its limits and the state of its brokers.
 package broker
 
 import (

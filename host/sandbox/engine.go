@@ -6,7 +6,7 @@
 // Every call runs in an instance that no other call uses at the same time and that is restored to its state after start
 // before the next call. Only the import modules, interfaces and mounts in the Spec are linked. ABI 1 (docs/abi.md) is
 // implemented here; host functions are implemented by the brokers. An instance of a component consists of several core
-// modules, which package link links. Apart from the packages below it, sandbox alone uses the types of wazero.
+// modules, which package link links. Besides it, host/wasm and brokers/file use the types of wazero.
 package sandbox
 
 import (

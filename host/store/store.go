@@ -1,7 +1,7 @@
 // Package store holds the host's persistent state, such as credentials and consents.
 //
 // A Store is a directory with an embedded SQLite database, or a PostgreSQL database that several replicas share. The
-// databases are in packages sqlite and postgres; only package drivers and the programs link them. Consumers use both in the same way: they declare their tables with Migrate, run transactions of
+// databases are in packages sqlite and postgres; only package drivers and host/app link them. Consumers use both in the same way: they declare their tables with Migrate, run transactions of
 // database/sql with Update and View, acquire named locks with Lock, and receive change notifications with Changes.
 // Their SQL must be valid for both (TEXT, BIGINT, DOUBLE PRECISION and BYTEA columns, parameters $1, $2, ON CONFLICT,
 // RETURNING).

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/hako-run/hako/host/store/database"
+	"github.com/hako-run/hako/host/brokers/sqlbroker/database"
 	"github.com/hako-run/hako/internal/strictyaml"
 	"github.com/hako-run/hako/pdk/pdktest"
 )

@@ -24,8 +24,8 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/brokers/sqlbroker"
+	"github.com/hako-run/hako/host/brokers/sqlbroker/database"
 	"github.com/hako-run/hako/host/store"
-	"github.com/hako-run/hako/host/store/database"
 )
 
 // listName is the name of the list of files.

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host/app/backup"
-	"github.com/hako-run/hako/host/store/database"
+	"github.com/hako-run/hako/host/brokers/sqlbroker/database"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

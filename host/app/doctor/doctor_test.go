@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/hako-run/hako/host/app/config"
-	"github.com/hako-run/hako/host/brokers/execbroker/confine"
+	"github.com/hako-run/hako/host/confine"
 )
 
 func TestDoctorProxy(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"mvdan.cc/sh/v3/interp"
 
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/brokers/execbroker/confine"
+	"github.com/hako-run/hako/host/confine"
 	"github.com/hako-run/hako/host/judge"
 	"github.com/hako-run/hako/pdk/abi"
 )

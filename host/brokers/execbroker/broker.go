@@ -14,8 +14,8 @@ import (
 	"os"
 	"strings"
 
-	"github.com/hako-run/hako/host/brokers/execbroker/confine"
 	"github.com/hako-run/hako/host/brokers/execbroker/gateway"
+	"github.com/hako-run/hako/host/confine"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/judge"
 	"github.com/hako-run/hako/host/outbound"

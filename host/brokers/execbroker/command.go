@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/brokers/execbroker/confine"
 	"github.com/hako-run/hako/host/brokers/execbroker/gateway"
+	"github.com/hako-run/hako/host/confine"
 	"github.com/hako-run/hako/internal/scratch"
 	"github.com/hako-run/hako/pdk/abi"
 )

@@ -25,8 +25,8 @@ import (
 	"github.com/hako-run/hako/dev/kit/testprogram"
 	"github.com/hako-run/hako/dev/kit/testwait"
 	"github.com/hako-run/hako/host/brokers/execbroker"
-	"github.com/hako-run/hako/host/brokers/execbroker/confine"
 	"github.com/hako-run/hako/host/brokers/execbroker/gateway"
+	"github.com/hako-run/hako/host/confine"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/judge"
 )

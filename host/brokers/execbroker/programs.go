@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/hako-run/hako/host/brokers/execbroker/confine"
+	"github.com/hako-run/hako/host/confine"
 	"github.com/hako-run/hako/host/judge"
 	"github.com/hako-run/hako/host/manifest"
 )

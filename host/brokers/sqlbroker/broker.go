@@ -14,8 +14,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hako-run/hako/host/brokers/sqlbroker/database"
 	"github.com/hako-run/hako/host/grant"
-	"github.com/hako-run/hako/host/store/database"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/store/database"
+	"github.com/hako-run/hako/host/brokers/sqlbroker/database"
 	"github.com/hako-run/hako/pdk/abi"
 )
 

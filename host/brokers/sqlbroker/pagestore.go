@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/hako-run/hako/host/brokers/sqlbroker/database"
 	"github.com/hako-run/hako/host/store"
-	"github.com/hako-run/hako/host/store/database"
 )
 
 // PageStore stores the pages of plugins' databases in a store that several processes share. It is safe for concurrent

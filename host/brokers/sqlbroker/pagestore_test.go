@@ -19,8 +19,8 @@ import (
 
 	"github.com/hako-run/hako/dev/kit/postgrestest"
 	"github.com/hako-run/hako/dev/kit/testwait"
+	"github.com/hako-run/hako/host/brokers/sqlbroker/database"
 	"github.com/hako-run/hako/host/grant"
-	"github.com/hako-run/hako/host/store/database"
 	"github.com/hako-run/hako/host/store/drivers"
 	"github.com/hako-run/hako/pdk/abi"
 )

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/store/database"
+	"github.com/hako-run/hako/host/brokers/sqlbroker/database"
 	"github.com/hako-run/hako/host/trace"
 	"github.com/hako-run/hako/host/wasm/fuel"
 	"github.com/hako-run/hako/pdk/abi"

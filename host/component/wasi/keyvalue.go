@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/hako-run/hako/host/broker"
-	"github.com/hako-run/hako/host/store/database"
+	"github.com/hako-run/hako/host/brokers/sqlbroker/database"
 	"github.com/hako-run/hako/host/wasm/component"
 	"github.com/hako-run/hako/pdk/abi"
 )

@@ -24,7 +24,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/hako-run/hako/dev/kit/testprogram"
-	"github.com/hako-run/hako/host/brokers/execbroker/confine"
+	"github.com/hako-run/hako/host/confine"
 	"github.com/hako-run/hako/host/judge"
 )
 
