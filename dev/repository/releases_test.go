@@ -1,4 +1,4 @@
-package hako_test
+package repository_test
 
 import (
 	"bytes"

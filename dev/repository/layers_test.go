@@ -1,4 +1,4 @@
-package hako_test
+package repository_test
 
 import (
 	"flag"
@@ -145,7 +145,8 @@ func foldersInCircles(between map[string]map[string]bool) (found []string) {
 }
 
 // TestDependencies compares what the API and the programs link with the lists in testdata/deps: packages of the project,
-// and modules of others. Their lists change on purpose only: "go test -run TestDependencies -update ." writes them.
+// and modules of others. The lists change on purpose only: "go test ./dev/repository -run TestDependencies -update"
+// writes them.
 func TestDependencies(t *testing.T) {
 	t.Parallel()
 	for name, patterns := range map[string][]string{
@@ -154,7 +155,7 @@ func TestDependencies(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			file, got := "testdata/deps/"+name+".txt", dependencies(t, patterns)
+			file, got := "dev/repository/testdata/deps/"+name+".txt", dependencies(t, patterns)
 			if *update {
 				if err := os.WriteFile(file, got, 0o666); err != nil {
 					t.Fatal(err)
@@ -163,7 +164,7 @@ func TestDependencies(t *testing.T) {
 			want := read(t, file)
 			added, gone := difference(got, want), difference(want, got)
 			if len(added)+len(gone) > 0 {
-				t.Errorf("%s: new: %q, gone: %q: if that is on purpose, go test -run TestDependencies -update .",
+				t.Errorf("%s: new: %q, gone: %q: if that is on purpose, go test ./dev/repository -run TestDependencies -update",
 					strings.Join(patterns, " "), added, gone)
 			}
 		})

@@ -1,4 +1,4 @@
-package hako_test
+package repository_test
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ const smallLines = 200
 
 // smallList has a line for each such package: its folder, two blanks, and the reason why it is not a file of its
 // importer.
-const smallList = "testdata/small.txt"
+const smallList = "dev/repository/testdata/small.txt"
 
 // elsewhere are the folders whose packages need no reason: they are examples, tools or an API for plugins.
 var elsewhere = []string{"dev", "plugins", "examples", "scripts", "pdk"}
