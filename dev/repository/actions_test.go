@@ -14,6 +14,7 @@ var recordedAction = regexp.MustCompile(`Action: +"([a-z]+\.[a-z._]+)"`)
 // TestActionsAreDocumented compares the actions of audit records with the table of docs/audit.md.
 func TestActionsAreDocumented(t *testing.T) {
 	t.Parallel()
+	inRoot(t)
 	table, found := string(read(t, "docs/audit.md")), 0
 	for _, tree := range []string{"cmd", "host", "internal"} {
 		err := filepath.WalkDir(tree, func(path string, _ fs.DirEntry, err error) error {

@@ -14,6 +14,7 @@ var declared = regexp.MustCompile("\\| `([a-z/]+): ([A-Za-z.]+)` \\|")
 // TestRequestPath checks that the functions of the request path in CONTRIBUTING.md exist in the packages it names.
 func TestRequestPath(t *testing.T) {
 	t.Parallel()
+	inRoot(t)
 	steps := declared.FindAllStringSubmatch(string(read(t, "CONTRIBUTING.md")), -1)
 	if len(steps) < 10 {
 		t.Errorf("%d steps found: has the form of the table changed?", len(steps))

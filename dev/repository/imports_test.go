@@ -63,6 +63,7 @@ type goPackage struct {
 // dependency stays in the package that wraps it.
 func TestImportRules(t *testing.T) {
 	t.Parallel()
+	inRoot(t)
 	for _, p := range packages(t) {
 		name := strings.TrimPrefix(strings.TrimPrefix(p.ImportPath, module), "/")
 		for _, imported := range p.Imports {
@@ -131,6 +132,7 @@ func packages(t *testing.T) []goPackage {
 // TestProgramsAreApart: hako has no fakes, demonstrations and test kits inside, and hako-dev runs hako as a process.
 func TestProgramsAreApart(t *testing.T) {
 	t.Parallel()
+	inRoot(t)
 	for program, without := range map[string]string{"./cmd/hako": module + "/dev", "./cmd/hako-dev": module + "/host"} {
 		out, err := exec.Command("go", "list", "-deps", program).Output()
 		if err != nil {
@@ -147,6 +149,7 @@ func TestProgramsAreApart(t *testing.T) {
 // TestForbidden shows that the rules can fail.
 func TestForbidden(t *testing.T) {
 	t.Parallel()
+	inRoot(t)
 	for _, test := range []struct {
 		name, imported string
 		bad            bool

@@ -18,6 +18,7 @@ var update = flag.Bool("update", false, "write the lists of dependencies anew")
 // in a circle. Imports of tests are free.
 func TestLayers(t *testing.T) {
 	t.Parallel()
+	inRoot(t)
 	l := readLayers(t)
 	between := map[string]map[string]bool{} // folders to the folders that they import
 	upwards := 0
@@ -64,6 +65,7 @@ func TestLayers(t *testing.T) {
 // TestCircles shows that circles are found.
 func TestCircles(t *testing.T) {
 	t.Parallel()
+	inRoot(t)
 	between := map[string]map[string]bool{"a": {"b": true}, "b": {"c": true}, "c": {"b": true}, "d": {"a": true}}
 	if got := foldersInCircles(between); !slices.Equal(got, []string{"b", "c"}) {
 		t.Errorf("got %v", got)
@@ -149,6 +151,7 @@ func foldersInCircles(between map[string]map[string]bool) (found []string) {
 // writes them.
 func TestDependencies(t *testing.T) {
 	t.Parallel()
+	inRoot(t)
 	for name, patterns := range map[string][]string{
 		"pdk": {"./pdk/..."}, "wasm": {"./host/wasm/..."}, "host": {"./host"}, "hako": {"./cmd/hako"},
 		"hako-dev": {"./cmd/hako-dev"},

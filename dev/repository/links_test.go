@@ -19,6 +19,7 @@ var (
 // TestLinks checks that what the documents link to within the repository is there, headings included.
 func TestLinks(t *testing.T) {
 	t.Parallel()
+	inRoot(t)
 	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err

@@ -77,6 +77,7 @@ var connecting = map[string][]string{
 // HTTP_PROXY unseen.
 func TestConnectionsObeyTheProxy(t *testing.T) {
 	t.Parallel()
+	inRoot(t)
 	used := map[string][]string{}
 	for _, root := range []string{"cmd", "host", "internal"} {
 		err := filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
@@ -163,6 +164,7 @@ func packageName(spec *ast.ImportSpec, from string) string {
 // TestConnections shows that the list finds what it is for, also under another name.
 func TestConnections(t *testing.T) {
 	t.Parallel()
+	inRoot(t)
 	for source, want := range map[string]string{
 		`import "net/http"; var c = http.DefaultClient`:                                             "net/http.DefaultClient",
 		`import web "net/http"; func f() { web.Get("") }`:                                           "net/http.Get",

@@ -10,6 +10,7 @@ import (
 // TestReleasesAreBuiltAlike: what makes the program small is in the Makefile and in the configuration of releases.
 func TestReleasesAreBuiltAlike(t *testing.T) {
 	t.Parallel()
+	inRoot(t)
 	makefile, err := os.ReadFile("Makefile")
 	if err != nil {
 		t.Fatal(err)

@@ -34,6 +34,7 @@ var maySkip = map[string]string{
 // skipping itself there unnoticed.
 func TestSkips(t *testing.T) {
 	t.Parallel()
+	inRoot(t)
 	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
 		slashed := filepath.ToSlash(name)
 		if err != nil || !strings.HasSuffix(name, ".go") || maySkip[slashed] != "" {

@@ -36,6 +36,7 @@ type sourcePackage struct {
 // is an idea that is tested alone. Otherwise it is a file of its importer.
 func TestSmallPackages(t *testing.T) {
 	t.Parallel()
+	inRoot(t)
 	for _, problem := range smallProblems(sourcePackages(t), string(read(t, smallList))) {
 		t.Error(problem)
 	}
@@ -133,6 +134,7 @@ func sourcePackages(t *testing.T) map[string]*sourcePackage {
 // TestSmallProblems shows that the rule can fail.
 func TestSmallProblems(t *testing.T) {
 	t.Parallel()
+	inRoot(t)
 	all := map[string]*sourcePackage{
 		"host/small": {lines: smallLines - 1, importers: []string{"host"}},
 		"host/large": {lines: smallLines, importers: []string{"host"}},

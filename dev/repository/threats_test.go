@@ -19,6 +19,7 @@ var (
 // threat names one.
 func TestThreatsAreCovered(t *testing.T) {
 	t.Parallel()
+	inRoot(t)
 	for _, page := range []string{"docs/security.md", "docs/threat-model.md"} {
 		text, err := os.ReadFile(page)
 		if err != nil {
