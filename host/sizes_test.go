@@ -41,7 +41,7 @@ tools:
 	w.put("theft.wasm", theft)
 	w.load()
 	w.expect("memory.wasm", host.Broken, "starts with 4096 MiB of linear memory, and limits.memory is 64 MiB")
-	w.expect("tables.wasm", host.Broken, "elements in its tables, and hako runs modules with at most 1048576")
+	w.expect("tables.wasm", host.Broken, "elements in its tables, and at most 1048576 are supported")
 	w.expect("theft.wasm", host.Broken, "a name that is reserved")
 	w.expect("large.wasm", host.Broken, "starts with 65 MiB of linear memory")
 	if err := w.reconfigure(func(o *host.Options) { o.Limits.Memory = 128 << 20 }); err != nil {

@@ -459,7 +459,7 @@ func TestHostResources(t *testing.T) {
 		{plugin, "open-and-trap", nil, "unreachable"},
 		{plugin, "use", []any{1}, "handle 1 is unknown"},
 		{plugin, "bad-text", nil, "arguments of test:host/things@0.2.7#open: "},
-		{plugin, "unknown", nil, "it calls test:host/things@0.2.7#unknown, which hako does not have"},
+		{plugin, "unknown", nil, "it calls test:host/things@0.2.7#unknown, which the host does not have"},
 		{without, "keep", nil, "imports the interface test:host/things@0.2.7, which hako does not have"},
 		{other, "keep", nil, "hako has version 0.3 of it"},
 	} {

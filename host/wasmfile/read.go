@@ -76,7 +76,7 @@ func (m *moduleReader) custom(s wasmbin.Section) {
 
 func (m *moduleReader) funcType(r *wasmbin.Reader) {
 	if form := r.Peek(); form != wasmbin.FuncType {
-		r.Fail("it has a type of form %#x, which hako does not run: build without the GC proposal", form)
+		r.Fail("it has a type of form %#x, which is not supported: build without the GC proposal", form)
 	}
 	r.Byte()
 	m.types = append(m.types, FuncType{readValueTypes(r), readValueTypes(r)})
@@ -87,7 +87,7 @@ func readValueTypes(r *wasmbin.Reader) []ValueType {
 	types := make([]ValueType, len(b))
 	for i, t := range b {
 		if types[i] = ValueType(t); types[i].String() == "" {
-			r.Fail("it has a value of type %#x, which hako does not run", t)
+			r.Fail("it has a value of type %#x, which is not supported", t)
 		}
 	}
 	return types
@@ -108,7 +108,7 @@ func (m *moduleReader) importEntry(r *wasmbin.Reader) {
 	case KindGlobal:
 		r.Next(2)
 	default:
-		r.Fail("import %s.%s is of kind %d, which hako does not run: build without the exceptions proposal",
+		r.Fail("import %s.%s is of kind %d, which is not supported: build without the exceptions proposal",
 			i.Module, i.Name, byte(i.Kind))
 	}
 	m.module.Imports = append(m.module.Imports, i)
@@ -147,7 +147,7 @@ func (m *moduleReader) export(r *wasmbin.Reader) {
 	e := Export{Name: r.Name(), Kind: Kind(r.Byte())}
 	index := r.Uint32()
 	if e.Kind > KindGlobal {
-		r.Fail("export %s is of kind %d, which hako does not run: build without the exceptions proposal", e.Name,
+		r.Fail("export %s is of kind %d, which is not supported: build without the exceptions proposal", e.Name,
 			byte(e.Kind))
 	}
 	if e.Kind == KindFunc {

@@ -9,7 +9,7 @@ import "errors"
 
 // ErrAsync is the error for a component, function or type of WASI 0.3.
 var ErrAsync = errors.New("it needs WASI 0.3 (asynchronous functions, streams, futures, error contexts), " +
-	"and hako runs WASI 0.2: build the component for WASI 0.2 (componentize-qjs: with --sync)")
+	"and WASI 0.2 is supported: build the component for WASI 0.2 (componentize-qjs: with --sync)")
 
 // Component is a decoded component. It is immutable, and its core modules and Docs alias the bytes that it was decoded
 // from.

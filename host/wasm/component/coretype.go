@@ -78,7 +78,7 @@ func (d *decoder) coreType(r *reader, s *scope) {
 	case coreTypeModule:
 		s.coreTypes = append(s.coreTypes, d.moduleType(r, s))
 	default:
-		r.Fail("core type %#x is neither of a function nor of a module: hako does not run the GC proposal", code)
+		r.Fail("core type %#x is neither of a function nor of a module: the GC proposal is not supported", code)
 	}
 }
 
@@ -217,7 +217,7 @@ func (m *coreModuleReader) section(r *reader, id byte) {
 	case wasmbin.TypeSection:
 		entry = func() {
 			if code := r.Byte(); code != coreTypeFunc {
-				r.Fail("core type %#x is not of a function: hako does not run the GC proposal", code)
+				r.Fail("core type %#x is not of a function: the GC proposal is not supported", code)
 			}
 			m.types = append(m.types, m.coreFunc(r))
 		}

@@ -6,7 +6,7 @@ import (
 	"github.com/hako-run/hako/host/wasm/wasmbin"
 )
 
-// Error is the error for a file that is no component, or one that hako does not read.
+// Error is the error for a file that is no component, or one that cannot be read.
 type Error = wasmbin.Error
 
 type reader = wasmbin.Reader
@@ -57,7 +57,7 @@ type componentDecoder struct {
 
 func readPreamble(r *reader) {
 	if !bytes.HasPrefix(r.Rest(), preamble) {
-		r.Fail("it does not start as a component of version 13 (0x0d): hako reads components of WASI 0.2 and 0.3")
+		r.Fail("it does not start as a component of version 13 (0x0d): components of WASI 0.2 and 0.3 are supported")
 	}
 	r.Pos += len(preamble)
 }

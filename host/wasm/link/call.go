@@ -134,7 +134,7 @@ func (i *Instance) callLowered(ctx context.Context, f *frame, target *function, 
 		return errPinned
 	}
 	if target.host == nil && target.lifted == nil {
-		return fmt.Errorf("it calls %s, which hako does not have", target.name)
+		return fmt.Errorf("it calls %s, which the host does not have", target.name)
 	}
 	i.host.Charge(fuel.CallSteps)
 	before := i.reserved
@@ -191,7 +191,7 @@ func (b *builder) builtin(s *scope, d *component.Builtin) coreItem {
 		}
 	default:
 		do = func(context.Context, *Instance, *canon.Handles, []uint64) error {
-			return fmt.Errorf("it calls the built-in %s, which hako does not have", d.Name)
+			return fmt.Errorf("it calls the built-in %s, which the host does not have", d.Name)
 		}
 	}
 	call := func(ctx context.Context, _ api.Module, stack []uint64) {

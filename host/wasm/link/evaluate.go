@@ -279,7 +279,7 @@ func (b *builder) coreExports(s *scope, d *component.CoreExports) error {
 	items := make(map[string]coreItem, len(d.Exports))
 	for _, ref := range d.Exports {
 		if ref.Core > component.CoreGlobal {
-			return fmt.Errorf("a core instance has the %s %q, which hako does not run", ref.Core, ref.Name)
+			return fmt.Errorf("a core instance has the %s %q, which is not supported", ref.Core, ref.Name)
 		}
 		items[ref.Name] = s.coreItems[ref.Core][ref.Index]
 	}

@@ -278,13 +278,13 @@ func (b *builder) hostItem(e *component.Extern) (any, error) {
 	case e.Sort == component.SortInstance:
 		return b.hostInterface(e)
 	case e.Sort == component.SortFunc:
-		return nil, fmt.Errorf("it imports the function %q by itself: hako offers functions in interfaces only", e.Name)
+		return nil, fmt.Errorf("it imports the function %q by itself: the host offers functions in interfaces only", e.Name)
 	case e.Sort == component.SortType && e.Resource != nil:
 		return b.hostResource(e), nil
 	case e.Sort == component.SortType:
 		return nil, nil
 	}
-	return nil, fmt.Errorf("it imports the %s %q, and hako offers interfaces with functions only", e.Sort, e.Name)
+	return nil, fmt.Errorf("it imports the %s %q, and the host offers interfaces with functions only", e.Sort, e.Name)
 }
 
 func (b *builder) hostInterface(e *component.Extern) (any, error) {
@@ -300,7 +300,7 @@ func (b *builder) hostInterface(e *component.Extern) (any, error) {
 		case member.Sort == component.SortType && member.Resource != nil:
 			i[member.Name] = b.hostResource(&member)
 		case member.Sort != component.SortType:
-			return nil, fmt.Errorf("it imports %q with the %s %q, and hako offers functions only", e.Name, member.Sort,
+			return nil, fmt.Errorf("it imports %q with the %s %q, and the host offers functions only", e.Name, member.Sort,
 				member.Name)
 		}
 	}

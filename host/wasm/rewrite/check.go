@@ -6,8 +6,8 @@ import (
 	"github.com/hako-run/hako/host/wasm/wasmbin"
 )
 
-// Check reads a whole module and returns an error if it exceeds a limit, is malformed or uses a feature that hako does
-// not run. It must come before the other functions of this package and the runtime read the module. It allocates
+// Check reads a whole module and returns an error if it exceeds a limit, is malformed or uses a feature that is not
+// supported. It must come before the other functions of this package and the runtime read the module. It allocates
 // nothing for sizes that the module merely announces, and checks no types: the runtime does.
 func Check(module []byte) (err error) {
 	defer wasmbin.Catch(&err)
@@ -73,7 +73,7 @@ func count(r *reader, what string, limit, size int) int {
 func (c *checker) checkTypes() {
 	c.each(wasmbin.TypeSection, "types", maxTypes, 3, func(r *reader) {
 		if form := r.Peek(); form != wasmbin.FuncType {
-			r.Fail("it has a type of form %#x, which hako does not run: build without the GC proposal", form)
+			r.Fail("it has a type of form %#x, which is not supported: build without the GC proposal", form)
 		}
 		r.Byte()
 		s := signature{values(r, "parameters of a function"), values(r, "results of a function")}

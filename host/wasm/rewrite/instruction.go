@@ -90,7 +90,7 @@ func (w *rewriter) copyInstruction(out []byte, r *reader) []byte {
 	return append(out, r.Since(start)...)
 }
 
-// skipImmediates skips what follows an opcode. It throws an UnsupportedError for one that hako does not run.
+// skipImmediates skips what follows an opcode. It throws an UnsupportedError for one that is not supported.
 func skipImmediates(r *reader, op byte) {
 	switch {
 	case op <= 0x01, op == opElse, op == opEnd, op == opReturn, op == opDrop, op == opSelect, op == opRefIsNull,

@@ -42,7 +42,7 @@ type LimitError struct {
 }
 
 func (e *LimitError) Error() string {
-	return fmt.Sprintf("it has %d %s, and hako runs modules with at most %d: "+
+	return fmt.Sprintf("it has %d %s, and at most %d are supported: "+
 		"compilers stay far below, so split up what yours made", e.Count, e.What, e.Limit)
 }
 

@@ -64,12 +64,12 @@ type Result struct {
 	Unrestorable string
 }
 
-// UnsupportedError names a feature of the module that hako does not run. The module may be valid.
+// UnsupportedError names a feature of the module that is not supported. The module may be valid.
 type UnsupportedError struct{ Feature string }
 
 func (e *UnsupportedError) Error() string {
 	return "it has " + e.Feature +
-		", which hako does not run: build for WebAssembly 2.0, without threads, exceptions, GC or relaxed SIMD"
+		", which is not supported: build for WebAssembly 2.0, without threads, exceptions, GC or relaxed SIMD"
 }
 
 // Kinds of imports and exports.

@@ -86,7 +86,7 @@ func TestHostileModules(t *testing.T) {
 		"\x05\x08\x01\x00\x80\x80\x80\x80\x80\x00": "offset 0xc: a number has more than 32 bits",
 		"\x05\x03\x01\x01\x00":                     "offset 0xd: unexpected end",
 		"\x05\x03\x01\xff\x00":                     "offset 0xb: flags 0xff of a size do not exist",
-		"\x05\x04\x03\x00\x00\x00":                 "offset 0xb: more than 2 memories: hako accepts at most that many",
+		"\x05\x04\x03\x00\x00\x00":                 "offset 0xb: more than 2 memories: at most that many are accepted",
 		"\x0a\x05" + most:                          "offset 0xf: unexpected end: 0 bytes are left, and 4294967295 belong here",
 		"\x0a\x07\x00\x80\x80\x80\x80\x80\x00":     "offset 0xb: a signed number has more than 33 bits",
 		"\x0a\x02\x00\x80":                         "offset 0xc: unexpected end",

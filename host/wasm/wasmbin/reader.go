@@ -64,7 +64,7 @@ func (r *Reader) FailAt(offset int, format string, args ...any) {
 // Limit fails if there are more than limit of the things that what names.
 func (r *Reader) Limit(what string, count, limit int) {
 	if count > limit {
-		r.Fail("more than %d %s: hako accepts at most that many", limit, what)
+		r.Fail("more than %d %s: at most that many are accepted", limit, what)
 	}
 }
 
