@@ -274,6 +274,22 @@ func age(t *testing.T, b *Broker) {
 	}
 }
 
+// hurry makes transactions of a Broker fail at once while another process writes. The usual timeout of SQLite is 30 s.
+func hurry(t *testing.T, b *Broker) {
+	t.Helper()
+	st, err := b.vault.ready(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = st.View(t.Context(), func(tx *sql.Tx) error { // the next transaction uses the same connection
+		_, err := tx.ExecContext(t.Context(), "PRAGMA busy_timeout = 1")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestLockedDatabase: a renewal does not start while its start cannot be stored.
 func TestLockedDatabase(t *testing.T) {
 	t.Parallel()
@@ -284,6 +300,7 @@ func TestLockedDatabase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	hurry(t, b)
 	err = st.Update(t.Context(), func(*sql.Tx) error {
 		if got := token(t, b, ""); got != "access-0000" {
 			t.Errorf("while the database is locked: %s", got)

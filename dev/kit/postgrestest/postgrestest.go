@@ -130,7 +130,25 @@ func freePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }
 
+// initialize creates the data directory: with initdb, or as a copy of an earlier one from the user's cache directory.
 func (s *Server) initialize() error {
+	if len(s.initdb) > 0 {
+		return s.runInitdb()
+	}
+	template, err := templateDir(filepath.Join(s.programs, "initdb"))
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(template); err == nil {
+		return s.copyTemplate(template)
+	}
+	if err := s.runInitdb(); err != nil {
+		return err
+	}
+	return storeTemplate(s.data(), template)
+}
+
+func (s *Server) runInitdb() error {
 	command := asServer(filepath.Join(s.programs, "initdb"),
 		append([]string{"--pgdata", s.data(), "--username", "postgres", "--auth", "trust",
 			"--encoding", "UTF8", "--locale", "C", "--no-sync", "--no-instructions"}, s.initdb...)...)
@@ -161,7 +179,7 @@ func (s *Server) URL(database string) string {
 func (s *Server) Database(t testing.TB) string {
 	t.Helper()
 	name := fmt.Sprintf("test_%d", databases.Add(1))
-	s.Exec(t, "CREATE DATABASE "+name)
+	s.Exec(t, "CREATE DATABASE "+name+s.copyFiles())
 	t.Cleanup(func() { _ = s.exec(context.Background(), "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)") })
 	return s.URL(name)
 }

@@ -1,0 +1,9 @@
+package agent
+
+import (
+	"testing"
+
+	"github.com/hako-run/hako/dev/kit/testwait"
+)
+
+func TestMain(m *testing.M) { testwait.Main(m) }
