@@ -13,18 +13,7 @@ GOVULNCHECK  = golang.org/x/vuln/cmd/govulncheck@v1.8.0
 GOTESTSUM    = gotest.tools/gotestsum@v1.13.0
 
 VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
-# Functions begin at multiples of 16 bytes, as C compilers place them, not of 32: 0.5 MB less.
-LDFLAGS      = -s -w -funcalign=16 -X main.version=$(VERSION)
-# Without gRPC's pages for debugging, whose templates make the linker keep every method of every type.
-TAGS         = grpcnotrace
-
-# COLD are modules whose functions are not inlined, because no call of a tool spends its time in them: 1.2 MB less.
-COLD = charm.land github.com/antlr4-go github.com/charmbracelet github.com/go-openapi \
-	github.com/google/certificate-transparency-go github.com/ianlancetaylor/demangle github.com/jackc/pgx \
-	github.com/prometheus/common github.com/riverqueue github.com/sigstore github.com/slack-go github.com/spf13 \
-	github.com/tidwall github.com/yuin/goldmark go.yaml.in google.golang.org/genproto google.golang.org/grpc google.golang.org/protobuf \
-	k8s.io mvdan.cc/sh oras.land
-GCFLAGS = $(foreach module,$(COLD),-gcflags=$(module)/...=-l)
+LDFLAGS      = -s -w -X main.version=$(VERSION)
 
 IMAGE       ?= hako
 BUILDER     ?= $(firstword $(foreach b,docker podman buildah,$(shell command -v $(b))))
@@ -44,7 +33,7 @@ run: build ## build host and plugins, serve with the embedded default configurat
 	./bin/hako serve
 
 build: plugins ## bin/hako, bin/hako-dev and dist/plugins/*.wasm
-	$(GO) build -tags $(TAGS) $(GCFLAGS) -ldflags '$(LDFLAGS)' -o bin/ ./cmd/hako ./cmd/hako-dev
+	$(GO) build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/hako ./cmd/hako-dev
 
 plugins: ## the shipped plugins, with their manifests inside
 	$(GO) run ./scripts/plugins
@@ -91,7 +80,7 @@ recordings: build ## one approval as a sequence of pictures in the console, the 
 	./scripts/recordings.sh
 
 conformance: plugins ## the official MCP conformance suite, both frozen sets, against a build that has its fixtures
-	$(GO) build -tags $(TAGS),conformance $(GCFLAGS) -o bin/hako-conformance ./cmd/hako
+	$(GO) build -tags conformance -ldflags '$(LDFLAGS)' -o bin/hako-conformance ./cmd/hako
 	./scripts/conformance.sh
 
 bench: build ## benchmarks; writes bench/results.json and docs/performance.md. BENCH='-hako.duration 100ms -hako.settle 1s' tries it out

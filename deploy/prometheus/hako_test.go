@@ -29,11 +29,12 @@ type process struct {
 	ended  chan error
 }
 
-// start runs a program; what it printed is shown if the test fails.
-func start(t *testing.T, dir, name string, args ...string) *process {
+// start runs a program with these variables besides those of the test; what it printed is shown if the test fails.
+func start(t *testing.T, dir string, variables []string, name string, args ...string) *process {
 	t.Helper()
 	p := &process{cmd: exec.Command(name, args...), ended: make(chan error, 1)}
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = dir, &p.output, &p.output
+	p.cmd.Env = append(os.Environ(), variables...)
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -113,6 +114,7 @@ type subject struct {
 	mcp, metrics string // URLs
 	vendors      string // the address of the fakes
 	agents       string // where "hako agent run" shows its metrics
+	cache        string // the variable that names the folder of compiled code
 }
 
 // serveHako starts hako as an operator would, with the shipped plugins, a policy, Slack, a model and an upstream
@@ -142,12 +144,12 @@ func serveHako(t *testing.T) *subject {
 		"version: 1\nrules: [{name: whoever calls agrees, action: ask, tools: [delete_file]}]\n")
 	s.write("workspace/note.txt", "a note\n")
 	s.model()
-	t.Setenv("HAKO_CACHE", cache)
+	s.cache = "HAKO_CACHE=" + cache
 	s.vendors = vendors.Listener.Addr().String()
 	s.run("plugin", "approve", "shell", "--mount", "workspace="+filepath.Join(s.dir, "workspace"), "--program", "echo",
 		"--program", "curl",
 		"--connect", s.vendors, "--yes")
-	p := start(t, s.dir, s.program, "serve", "--http", mcp, "--log-level", "warn")
+	p := start(t, s.dir, []string{s.cache}, s.program, "serve", "--http", mcp, "--log-level", "warn")
 	s.mcp, s.metrics = "http://"+mcp+"/mcp", "http://"+metrics+"/metrics"
 	awaitOK(t, p, "http://"+metrics+"/readyz")
 	s.serveAgents()
@@ -160,9 +162,9 @@ func (s *subject) serveAgents() {
 	s.run("agent", "apply", "--yes")
 	s.fakes.ManagedAgents.NewSession() // which stays
 	address := freeAddress(s.t)
-	s.t.Setenv("HAKO_METRICS_ADDRESS", address)
 	s.agents = "http://" + address + "/metrics"
-	awaitOK(s.t, start(s.t, s.dir, s.program, "agent", "run", "--log-level", "warn"), s.agents)
+	variables := []string{s.cache, "HAKO_METRICS_ADDRESS=" + address}
+	awaitOK(s.t, start(s.t, s.dir, variables, s.program, "agent", "run", "--log-level", "warn"), s.agents)
 }
 
 func (s *subject) write(name, content string) {
@@ -190,7 +192,7 @@ func (s *subject) model() {
 func (s *subject) run(args ...string) {
 	s.t.Helper()
 	cmd := exec.CommandContext(s.t.Context(), s.program, args...)
-	cmd.Dir = s.dir
+	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), s.cache)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		s.t.Fatalf("hako %s: %v\n%s", strings.Join(args, " "), err, out)
 	}

@@ -36,6 +36,7 @@ func TestPanels(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute")
 	}
+	t.Parallel() // most of its time it waits; TestRules computes
 	prometheus := testprogram.Find(t, "prometheus")
 	s := serveHako(t)
 	p := scrape(t, prometheus, s)
@@ -79,7 +80,7 @@ func scrape(t *testing.T, program string, s *subject) *server {
 	if err := os.WriteFile(filepath.Join(dir, "prometheus.yml"), []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	p := start(t, dir, program, "--config.file=prometheus.yml", "--storage.tsdb.path=data",
+	p := start(t, dir, nil, program, "--config.file=prometheus.yml", "--storage.tsdb.path=data",
 		"--web.listen-address="+address,
 		"--enable-feature=exemplar-storage", "--log.level=warn")
 	awaitOK(t, p, "http://"+address+"/-/ready")

@@ -1,7 +1,6 @@
 package repository_test
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -20,14 +19,7 @@ var (
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	inRoot(t)
-	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if entry.IsDir() && (entry.Name() == "node_modules" || entry.Name() == "testdata" ||
-			entry.Name() == "template" || path == "dist") {
-			return filepath.SkipDir
-		}
+	walk(t, func(path string) error {
 		if filepath.Ext(path) != ".md" {
 			return nil
 		}
@@ -47,10 +39,7 @@ func TestLinks(t *testing.T) {
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, "testdata", "template")
 }
 
 // document is the text of a file without its code blocks.

@@ -1,41 +1,36 @@
 package repository_test
 
 import (
-	"bytes"
-	"os"
+	"regexp"
 	"strings"
 	"testing"
 )
 
-// TestReleasesAreBuiltAlike: what makes the program small is in the Makefile and in the configuration of releases.
+// TestReleasesAreBuiltAlike checks that a release is built as "make build" builds the program: with the same flags of the linker, and
+// without build tags and flags of the compiler, which would make it another program than the one that the tests have tested.
 func TestReleasesAreBuiltAlike(t *testing.T) {
 	t.Parallel()
 	inRoot(t)
-	makefile, err := os.ReadFile("Makefile")
-	if err != nil {
-		t.Fatal(err)
+	makefile, release := string(read(t, "Makefile")), string(read(t, ".goreleaser.yaml"))
+	flags := regexp.MustCompile(`(?m)^LDFLAGS +=(.*)\$\(VERSION\)$`).FindStringSubmatch(makefile)
+	if flags == nil {
+		t.Fatal("the Makefile has no LDFLAGS that end with $(VERSION)")
 	}
-	release, err := os.ReadFile(".goreleaser.yaml")
-	if err != nil {
-		t.Fatal(err)
+	if want := `ldflags: ["` + strings.TrimSpace(flags[1]) + `{{ .Version }}"]`; !strings.Contains(release, want) {
+		t.Errorf(".goreleaser.yaml does not have %s", want)
 	}
-	_, list, found := strings.Cut(string(makefile), "\nCOLD = ")
-	list, _, end := strings.Cut(list, "\nGCFLAGS")
-	if !found || !end {
-		t.Fatal("the Makefile has no COLD before GCFLAGS")
+	const build = "\t$(GO) build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/hako ./cmd/hako-dev\n"
+	if !strings.Contains(makefile, build) {
+		t.Errorf("the Makefile does not have %q", build)
 	}
-	modules := strings.Fields(strings.ReplaceAll(list, "\\\n", " "))
-	for _, module := range modules {
-		if !bytes.Contains(release, []byte("- "+module+"/...=-l\n")) {
-			t.Errorf(".goreleaser.yaml inlines the functions of %s, which is COLD in the Makefile", module)
+	for _, switches := range []string{"tags:", "gcflags:"} {
+		if strings.Contains(release, " "+switches) {
+			t.Errorf(".goreleaser.yaml has %s, which make build does not", switches)
 		}
 	}
-	if n := bytes.Count(release, []byte("/...=-l\n")); n != len(modules) {
-		t.Errorf(".goreleaser.yaml has %d modules, COLD in the Makefile %d", n, len(modules))
-	}
-	for _, flag := range []string{"grpcnotrace", "-s -w -funcalign=16"} {
-		if !bytes.Contains(makefile, []byte(flag)) || !bytes.Contains(release, []byte(flag)) {
-			t.Errorf("%s is not in both", flag)
+	for _, either := range []string{"CGO_ENABLED", "-trimpath"} {
+		if !strings.Contains(makefile, either) || !strings.Contains(release, either) {
+			t.Errorf("%s is not in both", either)
 		}
 	}
 }

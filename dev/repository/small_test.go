@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"maps"
 	"os"
 	"path"
@@ -89,14 +88,8 @@ func sourcePackages(t *testing.T) map[string]*sourcePackage {
 		}
 		return all[name]
 	}
-	err := filepath.WalkDir(".", func(file string, entry fs.DirEntry, err error) error {
-		switch name := entry.Name(); {
-		case err != nil:
-			return err
-		case entry.IsDir() && file != "." &&
-			(name == "testdata" || name == "node_modules" || name[0] == '.' || name[0] == '_'):
-			return fs.SkipDir
-		case entry.IsDir() || !strings.HasSuffix(name, ".go") || strings.HasSuffix(name, "_test.go"):
+	walk(t, func(file string) error {
+		if !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
 			return nil
 		}
 		text, err := os.ReadFile(file)
@@ -124,10 +117,7 @@ func sourcePackages(t *testing.T) map[string]*sourcePackage {
 			}
 		}
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}, "testdata")
 	return all
 }
 
