@@ -130,15 +130,61 @@ func freePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }
 
+// initialize creates the data directory. It copies the one of the template, unless initdb has arguments of its own.
 func (s *Server) initialize() error {
-	command := asServer(filepath.Join(s.programs, "initdb"),
+	if s.initdb == nil {
+		from, err := template(s.programs)
+		if err != nil {
+			return err
+		}
+		return s.runAsServer("cp", "-Rp", from, s.data())
+	}
+	return s.runInitdb()
+}
+
+func (s *Server) runInitdb() error {
+	return s.runAsServer(filepath.Join(s.programs, "initdb"),
 		append([]string{"--pgdata", s.data(), "--username", "postgres", "--auth", "trust",
 			"--encoding", "UTF8", "--locale", "C", "--no-sync", "--no-instructions"}, s.initdb...)...)
+}
+
+// runAsServer runs a program in the server's directory as its account.
+func (s *Server) runAsServer(name string, args ...string) error {
+	command := asServer(name, args...)
 	command.Dir = s.dir
 	if out, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("initdb: %w: %s", err, out)
+		return fmt.Errorf("%s: %w: %s", filepath.Base(name), err, out)
 	}
 	return nil
+}
+
+// templateOnce makes the data directory that all servers of the process copy, because initdb takes longer.
+var templateOnce struct {
+	sync.Once
+	data string
+	err  error
+}
+
+// template returns a data directory as initdb makes it, which is removed when the process ends.
+func template(programs string) (string, error) {
+	made := &templateOnce
+	made.Do(func() {
+		var dir string
+		if dir, made.err = os.MkdirTemp(os.TempDir(), "hako-pg-"); made.err != nil {
+			return
+		}
+		s := &Server{programs: programs, dir: dir}
+		made.data = s.data()
+		for _, step := range []func() error{
+			func() error { return giveAway(dir) }, s.runInitdb, func() error { return removeAtExit(dir) },
+		} {
+			if made.err = step(); made.err != nil {
+				made.err = errors.Join(made.err, os.RemoveAll(dir))
+				return
+			}
+		}
+	})
+	return made.data, made.err
 }
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }

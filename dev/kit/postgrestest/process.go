@@ -100,6 +100,20 @@ func (k *keeper) end() {
 	_ = k.command.Wait()
 }
 
+// atExit holds what ends the shells of removeAtExit while the process runs.
+var atExit []io.Closer
+
+// removeAtExit removes a directory of the server's account when this process ends in any way.
+func removeAtExit(dir string) error {
+	command := asServer("/bin/sh", "-c", `cat; rm -rf "$1"`, "sh", dir)
+	input, err := command.StdinPipe()
+	if err != nil {
+		return err
+	}
+	atExit = append(atExit, input) // otherwise the pipe is closed once it is garbage
+	return command.Start()
+}
+
 // startTime is the timeout for the start of a server, including recovery on a busy machine.
 const startTime = 3 * time.Minute
 
