@@ -91,11 +91,22 @@ func (h *Host) CheckFile(m *manifest.Manifest, module *wasmfile.Module) error {
 // fixedConfig reports whether the guest has one configuration for all tenants.
 func (p *pluginFile) fixedConfig() bool { return p.module.Component != nil || p.module.IsExtism() }
 
-// readRecordings parses the plugin's recordings, which may be large and are only needed for replay.
-func (p *pluginFile) readRecordings() (err error) {
+// readRecordings parses the plugin's recordings, which may be large and are only needed for replay. Those of a shipped
+// plugin are in its file, which is not validated again. A plugin that makes no requests has none.
+func (p *pluginFile) readRecordings(from source) (err error) {
 	p.recordings = new(httpbroker.Recordings)
-	if p.module.Recordings != nil {
-		p.recordings, err = httpbroker.ParseRecordings(p.module.Recordings)
+	recordings := p.module.Recordings
+	if p.module == from.module && len(p.manifest.Permissions.HTTP) > 0 {
+		wasm, err := from.wasm()
+		if err != nil {
+			return err
+		}
+		if recordings, err = wasmfile.Recordings(wasm); err != nil {
+			return err
+		}
+	}
+	if recordings != nil {
+		p.recordings, err = httpbroker.ParseRecordings(recordings)
 	}
 	return err
 }

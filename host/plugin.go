@@ -88,7 +88,7 @@ func (h *Host) build(ctx context.Context, from *plugin, p *pluginFile, grants gr
 		}
 	}()
 	if h.options().Mock {
-		if err := p.readRecordings(); err != nil {
+		if err := p.readRecordings(from.source); err != nil {
 			return nil, err
 		}
 	}

@@ -47,8 +47,8 @@ func callingGuest() []byte {
 }
 
 // serveHostile starts a process that serves a guest without limits to speak of, and calls it. No call ends before
-// stopping is set.
-func serveHostile(t *testing.T, wasm []byte, calls int, stopping *atomic.Bool) (process *exec.Cmd, stderr *watched) {
+// stopping is set. grace is how long the process waits for calls before it ends them.
+func serveHostile(t *testing.T, wasm []byte, calls int, grace time.Duration, stopping *atomic.Bool) (process *exec.Cmd, stderr *watched) {
 	t.Helper()
 	if runtime.GOOS == "windows" {
 		t.Skip("there are no signals to send on Windows")
@@ -70,7 +70,7 @@ limits: {time: 1h, cpu: 100000000, memory: 64MiB, concurrency: 16}
 	put(t, filepath.Join(dir, "plugins", "hostile.wasm"), wasm)
 	put(t, filepath.Join(dir, "plugins", "hostile.yaml"), []byte(description))
 	put(t, filepath.Join(dir, "hako.yaml"),
-		[]byte("plugins: [plugins]\nlimits: {time: 1h, cpu: 100000000}\nshutdown: {grace: 10s}\n"))
+		fmt.Appendf(nil, "plugins: [plugins]\nlimits: {time: 1h, cpu: 100000000}\nshutdown: {grace: %v}\n", grace))
 	invoke(t, dir, "plugin", "approve", "hostile", "--yes", "--mount", "workspace="+filepath.Join(dir, "work")).want(t,
 		exitOK)
 
@@ -134,7 +134,7 @@ func TestHostileShutdown(t *testing.T) {
 		t.Run("SIGTERM: "+name, func(t *testing.T) {
 			t.Parallel()
 			var stopping atomic.Bool
-			process, stderr := serveHostile(t, wasm, 16, &stopping)
+			process, stderr := serveHostile(t, wasm, 16, time.Second, &stopping)
 			stopping.Store(true)
 			if err := process.Process.Signal(syscall.SIGTERM); err != nil {
 				t.Fatal(err)
@@ -146,7 +146,7 @@ func TestHostileShutdown(t *testing.T) {
 		t.Run("a second signal: "+name, func(t *testing.T) {
 			t.Parallel()
 			var stopping atomic.Bool
-			process, stderr := serveHostile(t, wasm, 16, &stopping)
+			process, stderr := serveHostile(t, wasm, 16, time.Hour, &stopping)
 			stopping.Store(true)
 			ended := make(chan struct{})
 			go func() {

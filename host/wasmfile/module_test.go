@@ -18,10 +18,11 @@ const minimal = "name: minimal\n"
 
 func TestRead(t *testing.T) {
 	t.Parallel()
-	m, err := wasmfile.Read(wasmtest.Plugin([][]byte{
+	wasm := wasmtest.Plugin([][]byte{
 		wasmtest.Imported("hako:core/1", "take", 0, 2),
 		wasmtest.Imported("wasi_snapshot_preview1", "fd_write", 0, 1),
-	}, wasmtest.Custom("name", "x"), wasmtest.Custom(abi.ManifestSection, minimal), wasmtest.Custom(abi.RecordingsSection, "[]")))
+	}, wasmtest.Custom("name", "x"), wasmtest.Custom(abi.ManifestSection, minimal), wasmtest.Custom(abi.RecordingsSection, "[]"))
+	m, err := wasmfile.Read(wasm)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,6 +50,12 @@ func TestRead(t *testing.T) {
 	}
 	if string(m.Manifest) != minimal || string(m.Recordings) != "[]" {
 		t.Errorf("custom sections: %q, %q", m.Manifest, m.Recordings)
+	}
+	if recordings, err := wasmfile.Recordings(wasm); err != nil || string(recordings) != "[]" {
+		t.Errorf("recordings: %q, %v", recordings, err)
+	}
+	if recordings, err := wasmfile.Recordings(wasm[:len(wasm)-1]); err == nil {
+		t.Errorf("recordings of half a file: %q", recordings)
 	}
 	if len(m.Digest) != len("sha256:")+64 || !strings.HasPrefix(m.Digest, "sha256:") {
 		t.Errorf("digest: %s", m.Digest)

@@ -28,6 +28,19 @@ func (m *moduleReader) readCore(wasm []byte) error {
 	return nil
 }
 
+// Recordings returns the recordings in a core module that Read has accepted, without validating it again. They are nil
+// if there are none, and point into the file.
+func Recordings(wasm []byte) (_ []byte, err error) {
+	defer wasmbin.Catch(&err)
+	var m moduleReader
+	wasmbin.New(wasm, len(wasm)).Module(func(s wasmbin.Section) {
+		if s.ID == wasmbin.CustomSection {
+			m.custom(s)
+		}
+	})
+	return m.module.Recordings, nil
+}
+
 func (m *moduleReader) readSections(wasm []byte) (err error) {
 	defer wasmbin.Catch(&err)
 	wasmbin.New(wasm, len(wasm)).Module(m.section)
