@@ -27,35 +27,48 @@ WAZEVO   = github.com/tetratelabs/wazero/internal/engine/wazevo
 UNRACED  = $(foreach p,$(HAKO)/host/wasm/rewrite $(HAKO)/host/wasm/wasmbin $(WAZEVO)/ssa $(WAZEVO)/frontend $(WAZEVO)/backend/... \
 	github.com/ncruces/go-sqlite3-wasm/... go.yaml.in/yaml/v3,-gcflags=$(p)=-race=false)
 
-.PHONY: run build plugins examples test race hostile check clients dex tutorials code browser recordings conformance bench bench-growth bench-peers fuzz postgres image dist deploy chaos scaling soak clean
+# RACED are the packages with concurrency of their own: dev/repository computes the list and says how. PLAIN are the others.
+RACED    = $(shell sed 's,^,./,' dev/repository/testdata/raced.txt)
+PLAIN    = $(filter-out $(patsubst ./%,$(HAKO)/%,$(RACED)),$(shell $(GO) list ./...))
+
+# What "make check" vets is not vetted again by go test. Without their symbols, programs of tests are linked in half the time. Nothing here makes
+# results of tests uncacheable (-count, -shuffle, what differs with every run): go test repeats only those whose code or files have changed.
+TESTFLAGS = -vet=off -ldflags=-s -timeout 40m
+
+# raced runs tests under the race detector, with their events in a file: $(call raced,NAME,FLAGS AND PACKAGES)
+raced = CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GO) run $(GOTESTSUM) --format pkgname --hide-summary skipped --jsonfile dist/$(1).json -- \
+	-race $(UNRACED) $(TESTFLAGS) $(2)
+
+.PHONY: run build plugins examples test race hostile check clients dex tutorials code browser recordings conformance bench bench-growth bench-peers fuzz fuzz-changed postgres image dist deploy chaos scaling soak race-all weekly clean
 
 run: build ## build host and plugins, serve with the embedded default configuration
 	./bin/hako serve
 
+# BUILT=1 says that both are built already, as in .ci/run.
+ifdef BUILT
+build plugins:
+else
 build: plugins ## bin/hako, bin/hako-dev and dist/plugins/*.wasm
 	$(GO) build -ldflags '$(LDFLAGS)' -o bin/ ./cmd/hako ./cmd/hako-dev
 
 plugins: ## the shipped plugins, with their manifests inside
 	$(GO) run ./scripts/plugins
+endif
 
 examples: build ## the example plugins, into dist/examples
 	for dir in examples/*/; do ./bin/hako plugin build "$$dir" -o "dist/examples/$$(basename "$$dir").wasm" || exit 1; done
 
-test: plugins ## all tests; RACE=1 adds the race detector (which needs a C compiler) and the table of the hostile suite
-ifdef RACE
-	mkdir -p dist
-	CGO_ENABLED=1 GORACE=atexit_sleep_ms=0 $(GO) run $(GOTESTSUM) --format pkgname --hide-summary skipped --jsonfile dist/race.json -- \
-		-race $(UNRACED) -vet=off -ldflags=-s -shuffle=on -timeout 40m ./... && held=0 || held=1; \
-	$(GO) run ./scripts/hostile <dist/race.json && exit $$held
-else
-	$(GO) test -ldflags=-s -timeout 30m ./...
-endif
+test: plugins ## all tests
+	$(GO) test $(TESTFLAGS) ./...
 
-race: ## make test RACE=1
-	$(MAKE) test RACE=1
+race: plugins ## all tests, with the race detector (which needs a C compiler) where there is concurrency, and the table of the hostile suite
+	mkdir -p dist && rm -f dist/race.json dist/plain.json
+	$(call raced,race,$(RACED)) && held=0 || held=1; \
+	$(GO) run $(GOTESTSUM) --format pkgname --hide-summary skipped --jsonfile dist/plain.json -- $(TESTFLAGS) $(PLAIN) || held=1; \
+	cat dist/race.json dist/plain.json | $(GO) run ./scripts/hostile && exit $$held
 
 hostile: plugins ## the tests that attack hako, and a table of them by class
-	$(GO) test -json -timeout 30m -run '^TestHostile' ./... | $(GO) run ./scripts/hostile
+	$(GO) test -json $(TESTFLAGS) -run '^TestHostile' ./... | $(GO) run ./scripts/hostile
 
 check: ## format, vet, staticcheck, errorlint, govulncheck, tidy, generated files without a diff
 	./scripts/check.sh '$(STATICCHECK)' '$(ERRORLINT)' '$(GOVULNCHECK)'
@@ -70,8 +83,8 @@ dex: build ## the company login: a client of the TypeScript SDK and a browser, t
 	./scripts/dex.sh
 
 tutorials: plugins ## the commands of docs/writing-a-component.md and docs/languages.md with their toolchains, and the PDKs' conformance
-	TEST_TOOLCHAINS=1 $(GO) test ./cmd/hako -run 'TestDocuments/^(writing-a-component.*|languages)[.]md$$' -count=1
-	TEST_TOOLCHAINS='c assemblyscript' $(GO) test ./host/app/conformance -count=1
+	TEST_TOOLCHAINS=1 $(GO) test $(TESTFLAGS) ./cmd/hako -run 'TestDocuments/^(writing-a-component.*|languages)[.]md$$'
+	TEST_TOOLCHAINS='c assemblyscript' $(GO) test $(TESTFLAGS) ./host/app/conformance
 
 browser: build ## the console and the other pages in a headless Chromium; screenshots in dist/browser
 	./scripts/browser.sh
@@ -111,7 +124,7 @@ deploy: build ## the Helm chart, the image, the unit and the bundle against the 
 	./scripts/deploy.sh $(HELM)
 
 postgres: ## the tests of what uses the store once more, over PostgreSQL
-	TEST_REQUIRE=1 TEST_STORE=postgres $(GO) test -count=1 ./host/govern/approval ./host/frontend/chat ./host/frontend/mcpserver/authserver ./host/govern/quota ./host/frontend/slackbot
+	TEST_REQUIRE=1 TEST_STORE=postgres $(GO) test $(TESTFLAGS) ./host/govern/approval ./host/frontend/chat ./host/frontend/mcpserver/authserver ./host/govern/quota ./host/frontend/slackbot
 
 CHAOS_FLAGS ?= -chaos.for 40s
 chaos: build ## three replicas over PostgreSQL behind nginx, killed under load, their clocks moved, and a ledger; CHAOS_FLAGS='-chaos.for 10m -chaos.pooler'
@@ -126,6 +139,23 @@ soak: build ## half an hour under load; writes bench/soak
 
 fuzz: ## every fuzz target for a short while
 	./scripts/fuzz.sh
+
+fuzz-changed: ## the fuzz targets of packages that have changed since FUZZBASE (by default what main has), or all very shortly if that is unknown
+	FUZZCHANGED=1 ./scripts/fuzz.sh
+
+race-all: plugins ## all tests under the race detector in random order, and the table of the hostile suite
+	mkdir -p dist && rm -f dist/race-all.json
+	$(call raced,race-all,-shuffle=on -count=1 ./...) && held=0 || held=1; \
+	$(GO) run ./scripts/hostile <dist/race-all.json && exit $$held
+
+# Results of other runs do not count here.
+weekly: export GOFLAGS += -count=1
+weekly: build ## what takes longer than CI may: all tests under the race detector in random order, fuzz, replicas and load for minutes
+	failed=; \
+	for stage in race-all postgres tutorials 'fuzz FUZZTIME=$(or $(FUZZTIME),1m)' 'chaos CHAOS_FLAGS="-chaos.for 5m"' 'soak DURATION=$(or $(DURATION),10m)'; do \
+		eval "$(MAKE) BUILT=1 $$stage" || failed="$$failed $${stage%% *}"; \
+	done; \
+	if [ -n "$$failed" ]; then echo "FAILED:$$failed"; exit 1; fi
 
 clean:
 	rm -rf bin dist cmd/hako/shipped/*.wasm* cmd/hako/shipped/*.json

@@ -1,5 +1,8 @@
 #!/usr/bin/env bash
 # Runs every fuzz target for FUZZTIME (default 5s), as many at once as there are processors. Each package is built once.
+#
+# With FUZZCHANGED=1 it runs those of packages with a file that differs from FUZZBASE. Its default is where the branch left main or, on main, the
+# first parent. If there is no such commit (a shallow clone), or if what all targets depend on has changed, every target runs for a second.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export FUZZTIME=${FUZZTIME:-5s} FUZZCACHE=${FUZZCACHE:-$(go env GOCACHE)/fuzz}
@@ -38,10 +41,47 @@ fuzz() {
 }
 export -f fuzz
 
-grep -rlE '^func Fuzz' --include='*_test.go' . | xargs -n 1 dirname | sort -u | while read -r package; do
+packages=$(grep -rlE '^func Fuzz' --include='*_test.go' cmd dev host internal pdk plugins examples scripts | xargs -n 1 dirname | sort -u | sed 's,^,./,')
+
+# base prints the commit with which FUZZCHANGED compares, or fails.
+base() {
+	local head main commit
+	if [ -n "${FUZZBASE:-}" ]; then
+		git rev-parse -q --verify "$FUZZBASE^{commit}"
+		return
+	fi
+	[ "$(git rev-parse --is-shallow-repository)" = false ] && head=$(git rev-parse HEAD) || return
+	for main in origin/main main; do
+		commit=$(git merge-base "$main" HEAD 2>/dev/null) || continue
+		[ "$commit" = "$head" ] || { echo "$commit" && return; }
+	done
+	git rev-parse -q --verify 'HEAD^1'
+}
+
+# changed prints the packages, of those in standard input, that have a changed file: in their folder, in its testdata, or not yet committed.
+changed() {
+	local files=$1 package
+	while read -r package; do
+		grep -qE "^${package#./}/([^/]+|testdata/.*)$" <<<"$files" && echo "$package"
+	done
+	return 0
+}
+
+if [ -n "${FUZZCHANGED:-}" ]; then
+	if since=$(base) && files=$(git diff --name-only "$since" && git ls-files --others --exclude-standard) && ! grep -qxE 'go[.]mod|scripts/fuzz[.]sh' <<<"$files"; then
+		packages=$(changed "$files" <<<"$packages")
+		printf 'fuzz targets of %d packages, which have changed since %.12s\n' "$(grep -c . <<<"$packages")" "$since"
+		[ -n "$packages" ] || exit 0
+	else
+		FUZZTIME=1s
+		printf 'what has changed is unknown or concerns all: every fuzz target for %s\n' "$FUZZTIME"
+	fi
+fi
+
+while read -r package; do
 	binary=$binaries/${package//\//_}
 	go test -c "${instrument[@]}" '-ldflags=-s -w' -o "$binary" "$package" >&2
 	cat "$package"/*_test.go | grep -oE '^func Fuzz[A-Za-z0-9_]+' | sed 's/^func //' | while read -r target; do
 		printf '%s %s %s\n' "$binary" "$package" "$target"
 	done
-done | xargs -P "$(nproc)" -L 1 bash -c 'fuzz "$@"' fuzz
+done <<<"$packages" | xargs -P "$(nproc)" -L 1 bash -c 'fuzz "$@"' fuzz
