@@ -113,7 +113,7 @@ func TestJSON(t *testing.T) {
 		}
 		program := filepath.Join(t.TempDir(), "json")
 		compiler := exec.CommandContext(t.Context(), testprogram.Find(t, "gcc"), "-std=c11", "-Wall", "-Wextra", "-g",
-			"-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-I../../pdk/c",
+			"-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-I../../../pdk/c",
 			"-o", program, "testdata/json.c")
 		if output, err := compiler.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, output)
