@@ -48,7 +48,7 @@ func TestMain(m *testing.M) {
 // buildHako builds hako, once for all tests.
 var buildHako = sync.OnceValues(func() (path string, err error) {
 	path = filepath.Join(buildDir, "hako.exe") // Windows needs the extension
-	output, err := exec.Command("go", "build", "-o", path, "../hako").CombinedOutput()
+	output, err := exec.Command("go", "build", "-ldflags=-s", "-o", path, "../hako").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("build hako: %w\n%s", err, output)
 	}
