@@ -33,7 +33,7 @@ func buildWithClock(t *testing.T) string {
 	}
 	overlay := map[string]map[string]string{"Replace": {}}
 	for _, name := range []string{"clock_linux_amd64.go", "clock_amd64.s"} {
-		overlay["Replace"][filepath.Join(root, "cmd", "hako", name)] = filepath.Join(root, "scripts", "chaos",
+		overlay["Replace"][filepath.Join(root, "cmd", "hako", name)] = filepath.Join(root, "dev", "chaos",
 			"testdata", "clock", name)
 	}
 	text, err := json.Marshal(overlay)

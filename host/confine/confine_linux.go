@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"unsafe"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
 	"golang.org/x/sys/unix"
@@ -225,6 +226,23 @@ func limitProcesses(o *childSpec) error {
 // that are blocked. Those of the host are none of theirs.
 func unblockSignals() error {
 	return os.NewSyscallError("rt_sigprocmask", unix.PthreadSigmask(unix.SIG_SETMASK, new(unix.Sigset_t), nil))
+}
+
+// resetIgnoredSignals gives the signals that this process ignores their default action. After os/signal catches all that
+// Go knows of, these are the C library's own (32 and 33 in signal(7)), which the host's parent may ignore.
+func resetIgnoredSignals() error {
+	const ignored = 1 // SIG_IGN
+	for number := uintptr(1); number <= 64; number++ {
+		var old, byDefault [8]uintptr // struct sigaction of the kernel, whose first field is the handler, or larger
+		_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, number, 0, uintptr(unsafe.Pointer(&old)), 8, 0, 0)
+		if errno == 0 && old[0] == ignored {
+			_, _, errno = unix.RawSyscall6(unix.SYS_RT_SIGACTION, number, uintptr(unsafe.Pointer(&byDefault)), 0, 8, 0, 0)
+		}
+		if errno != 0 {
+			return os.NewSyscallError("rt_sigaction", errno)
+		}
+	}
+	return nil
 }
 
 // readerGone reports whether file is a pipe that nobody can read from any more.

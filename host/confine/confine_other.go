@@ -46,6 +46,8 @@ func setCloseOnExec() error { return nil }
 
 func unblockSignals() error { return nil }
 
+func resetIgnoredSignals() error { return nil }
+
 func readerGone(*os.File) bool { return false }
 
 func passListeners(*childSpec, *os.File) error { return errLinux }

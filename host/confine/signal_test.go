@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 
@@ -28,6 +29,7 @@ func TestInheritedSignals(t *testing.T) {
 	defer runtime.UnlockOSThread()
 	signal.Ignore(syscall.SIGHUP, syscall.SIGTERM, syscall.SIGTSTP, syscall.SIGPIPE)
 	defer signal.Reset(syscall.SIGHUP, syscall.SIGTERM, syscall.SIGTSTP, syscall.SIGPIPE)
+	defer ignoreCancel(t)()
 	blocked, before := new(unix.Sigset_t), new(unix.Sigset_t)
 	blocked.Val[0] = 1<<(unix.SIGTERM-1) | 1<<(unix.SIGUSR1-1)
 	if err := unix.PthreadSigmask(unix.SIG_BLOCK, blocked, before); err != nil {
@@ -74,6 +76,25 @@ func TestInheritedSignals(t *testing.T) {
 			}
 		})
 	}
+}
+
+// ignoreCancel makes this process ignore signal 32, which is the C library's own and unknown to os/signal, until the
+// returned function is called.
+func ignoreCancel(t *testing.T) (restore func()) {
+	t.Helper()
+	const number = 32
+	var before [8]uintptr // struct sigaction of the kernel, whose first field is the handler
+	ignore := [8]uintptr{1}
+	set := func(action, old *[8]uintptr) {
+		t.Helper()
+		_, _, errno := unix.RawSyscall6(unix.SYS_RT_SIGACTION, number, uintptr(unsafe.Pointer(action)),
+			uintptr(unsafe.Pointer(old)), 8, 0, 0)
+		if errno != 0 {
+			t.Fatal(errno)
+		}
+	}
+	set(&ignore, &before)
+	return func() { set(&before, nil) }
 }
 
 func readFile(t *testing.T, path string) string {

@@ -120,7 +120,11 @@ func supervise() int {
 	signal.Notify(make(chan os.Signal, 1))
 	control := os.NewFile(controlFD, "control")
 	w := &supervisor{answers: json.NewDecoder(control), messages: json.NewEncoder(control)}
-	exit, err := w.run(context.Background())
+	var exit *Exit
+	err := resetIgnoredSignals()
+	if err == nil {
+		exit, err = w.run(context.Background())
+	}
 	if exit != nil {
 		exit.Unjudged = w.unjudged
 	}
