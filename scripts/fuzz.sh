@@ -2,7 +2,7 @@
 # Runs every fuzz target for FUZZTIME (default 5s), as many at once as there are processors. Each package is built once.
 #
 # With FUZZCHANGED=1 it runs those of packages with a file that differs from FUZZBASE. Its default is where the branch left main or, on main, the
-# first parent. If there is no such commit (a shallow clone), or if what all targets depend on has changed, every target runs for a second.
+# newest commit that is a day older than the last one, because several commits may land at once. If there is no such commit (a shallow clone), or if what all targets depend on has changed, every target runs for a second.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export FUZZTIME=${FUZZTIME:-5s} FUZZCACHE=${FUZZCACHE:-$(go env GOCACHE)/fuzz}
@@ -55,7 +55,8 @@ base() {
 		commit=$(git merge-base "$main" HEAD 2>/dev/null) || continue
 		[ "$commit" = "$head" ] || { echo "$commit" && return; }
 	done
-	git rev-parse -q --verify 'HEAD^1'
+	commit=$(git rev-list -1 --before=$(($(git log -1 --format=%ct) - 86400)) HEAD)
+	[ -n "$commit" ] && echo "$commit"
 }
 
 # changed prints the packages, of those in standard input, that have a changed file: in their folder, in its testdata, or not yet committed.
