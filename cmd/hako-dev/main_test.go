@@ -24,19 +24,8 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		main()
 	}
-	// What the developer has set must not decide the tests; compiled code is kept between runs of them.
-	for _, entry := range os.Environ() {
-		if name, _, _ := strings.Cut(entry, "="); strings.HasPrefix(name, "HAKO_") || name == "MOCK_MODE" {
-			os.Unsetenv(name)
-		}
-	}
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		cache = os.TempDir()
-	}
-	os.Setenv("HAKO_CACHE", filepath.Join(cache, "hako-test"))
-	os.Setenv("HAKO_LIMITS_TIME", "10m") // the machine may be busy
-	os.Setenv("HAKO_CHAT_LIMITS_TOOL_TIMEOUT", "10m")
+	testprogram.Environment()
+	var err error
 	if buildDir, err = os.MkdirTemp("", "hako-dev-test"); err != nil {
 		panic(err)
 	}

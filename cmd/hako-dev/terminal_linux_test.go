@@ -3,13 +3,10 @@ package main
 import (
 	"io"
 	"os"
-	"strconv"
 	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
-	"github.com/hako-run/hako/dev/kit/testprogram"
+	"github.com/hako-run/hako/dev/kit/testpty"
 )
 
 // person is somebody at a terminal of hako-dev.
@@ -21,21 +18,7 @@ type person struct {
 // sit runs a command line at a terminal, as the foreground process of a session of its own.
 func sit(t *testing.T, args ...string) *person {
 	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		testprogram.Missing(t, "no pseudo-terminal: "+err.Error())
-	}
-	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tty, err := os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	master, tty := testpty.Open(t)
 	p := &person{command(t, args...), master}
 	p.Stdin, p.Stdout, p.Stderr = tty, tty, tty
 	p.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}

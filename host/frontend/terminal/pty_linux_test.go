@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/hako-run/hako/dev/kit/testprogram"
+	"github.com/hako-run/hako/dev/kit/testpty"
 	"github.com/hako-run/hako/dev/kit/testwait"
 )
 
@@ -37,21 +37,7 @@ type emulator struct {
 // newEmulator opens a pseudo-terminal with so many columns and rows.
 func newEmulator(t *testing.T, width, height int) *emulator {
 	t.Helper()
-	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		testprogram.Missing(t, "no pseudo-terminal: "+err.Error())
-	}
-	if err := unix.IoctlSetPointerInt(int(master.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	number, err := unix.IoctlGetInt(int(master.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	tty, err := os.OpenFile("/dev/pts/"+strconv.Itoa(number), os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	master, tty := testpty.Open(t)
 	v := &emulator{master: master, tty: tty, changed: make(chan struct{})}
 	v.resize(t, width, height)
 	read := make(chan struct{})
