@@ -58,11 +58,11 @@ func listenError(key, address string, err error) error {
 	return fmt.Errorf("%s already uses the address %s: stop it, or choose another address: %s", who, address, remedy)
 }
 
-// isHako reports whether a hako answers at the address.
+// isHako reports whether a hako answers at the address. It waits two seconds, because that hako may be busy or starting.
 func isHako(address string) bool {
 	transport := outbound.NewTransport(nil)
 	defer transport.CloseIdleConnections()
-	client := &http.Client{Transport: transport, Timeout: 500 * time.Millisecond}
+	client := &http.Client{Transport: transport, Timeout: 2 * time.Second}
 	response, err := client.Get("http://" + address + "/healthz")
 	if err != nil {
 		return false
