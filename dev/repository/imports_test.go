@@ -36,6 +36,7 @@ var wrapped = map[string][]string{
 	"github.com/landlock-lsm/go-landlock":    {"host/confine"},
 	"mvdan.cc/sh":                            {"host/judge", "host/confine", "host/brokers/execbroker"},
 	"github.com/spf13/cobra":                 {"cmd/hako", "cmd/hako-dev"},
+	"github.com/spf13/viper":                 {"host/app/config"},
 	"charm.land/bubbles":                     {"host/frontend/terminal"},
 	"charm.land/bubbletea":                   {"host/frontend/terminal"},
 	"charm.land/lipgloss":                    {"host/frontend/terminal"},
@@ -49,7 +50,6 @@ var wrapped = map[string][]string{
 // heavy has packages for which there is something smaller, tests aside.
 var heavy = map[string]string{
 	"google.golang.org/grpc":                    "host/trace sends gRPC with net/http",
-	"github.com/spf13/viper":                    "host/app/config has the layers",
 	"github.com/pelletier/go-toml/v2":           "what is in the program is JSON or YAML",
 	"github.com/zricethezav/gitleaks/v8/config": "its rules are in host/govern/secretscan/gitleaks.json",
 }

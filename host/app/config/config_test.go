@@ -102,6 +102,42 @@ func TestPrecedence(t *testing.T) {
 	check(nil, t.TempDir(), "built-in:1", "built-in default:1")
 }
 
+// TestKindsOfFlags checks that each kind of flag arrives as it was given, and that a flag with a default sets nothing
+// unless the user did.
+func TestKindsOfFlags(t *testing.T) {
+	dir := write(t, "\nlog: {level: warn}\nmountQuota: 1GiB\n")
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags.StringArray("plugins", nil, "")
+	flags.StringSlice("agent", nil, "")
+	flags.Bool("mock", false, "")
+	flags.Int("queue", 3, "")
+	flags.Duration("grace", 0, "")
+	flags.String("log-level", "info", "")
+	for flag, key := range map[string]string{"plugins": "plugins", "agent": "agent.agents", "mock": "mock",
+		"queue": "limits.queue", "grace": "shutdown.grace", "log-level": "log.level"} {
+		Flag(flags, flag, key)
+	}
+	arguments := []string{"--plugins", "a, \"b\"", "--plugins", "c", "--agent", "x,y", "--mock", "--queue", "7",
+		"--grace", "90s"}
+	if err := flags.Parse(arguments); err != nil {
+		t.Fatal(err)
+	}
+	c := load(t, Source{Dir: dir, Flags: flags})
+	for name, differs := range map[string]bool{
+		"plugins":   !slices.Equal(c.Plugins, []string{filepath.Join(dir, "a, \"b\""), filepath.Join(dir, "c")}),
+		"agent":     !slices.Equal(c.Agent.Agents, []string{"x", "y"}),
+		"mock":      !c.Mock,
+		"queue":     c.Limits.Queue != 7,
+		"grace":     c.ShutdownGrace != 90*time.Second,
+		"log-level": c.LogLevel != "warn",
+		"file":      c.MountQuota != 1<<30,
+	} {
+		if differs {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+}
+
 func TestFile(t *testing.T) {
 	dir := write(t, `
 plugins: [tools, /srv/plugins]

@@ -1,12 +1,15 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
+	"github.com/spf13/viper"
 
 	"github.com/hako-run/hako/internal/lazyregexp"
 	"github.com/hako-run/hako/internal/strictyaml"
@@ -34,6 +37,48 @@ func Flag(flags *pflag.FlagSet, name, key string) {
 	}
 }
 
+// keyDelimiter separates the levels of viper's keys. It is in none of ours, which are names of settings as a whole.
+const keyDelimiter = "\x00"
+
+// layer lets viper put flags, the environment, what the file has set and defaults on top of each other. Only single
+// settings pass through it, whose keys are hako's own: it folds the case of keys, and names that users choose keep
+// theirs. Values from the file are read and checked before, with their lines.
+func (c *Config) layer(flags *pflag.FlagSet, fileDir string) error {
+	layers := viper.NewWithOptions(viper.KeyDelimiter(keyDelimiter))
+	byKey := flagsByKey(flags)
+	fromFile := map[string]any{}
+	for _, s := range c.settings {
+		if c.origins[s.key] != "" {
+			fromFile[s.key] = s.raw()
+		}
+		layers.SetDefault(s.key, s.defaultIn(fileDir))
+		if names := s.environment(); names != nil {
+			if err := layers.BindEnv(append([]string{s.key}, names...)...); err != nil {
+				return err
+			}
+		}
+		if flag := byKey[s.key]; flag != nil {
+			if err := layers.BindPFlag(s.key, flag); err != nil {
+				return err
+			}
+		}
+	}
+	if err := layers.MergeConfigMap(fromFile); err != nil {
+		return err
+	}
+	var problems []string
+	for _, s := range c.settings {
+		c.origins[s.key] = s.origin(byKey[s.key], c.origins[s.key])
+		if err := s.set(layers.Get(s.key)); err != nil {
+			problems = append(problems, fmt.Sprintf("%s: %v", c.origins[s.key], err))
+		}
+	}
+	if len(problems) > 0 {
+		return fmt.Errorf("configuration: %s", strings.Join(problems, "\n"))
+	}
+	return nil
+}
+
 // flagsByKey returns the flags that set something.
 func flagsByKey(flags *pflag.FlagSet) map[string]*pflag.Flag {
 	byKey := map[string]*pflag.Flag{}
@@ -48,63 +93,45 @@ func flagsByKey(flags *pflag.FlagSet) map[string]*pflag.Flag {
 	return byKey
 }
 
-// layer puts flags, the environment, what the file has set and defaults on top of each other.
-func (c *Config) layer(flags *pflag.FlagSet, fileDir string) error {
-	byKey := flagsByKey(flags)
-	var problems []string
-	for _, s := range c.settings {
-		var err error
-		flag, variable := byKey[s.key], s.setVariable()
-		switch {
-		case flag != nil && flag.Changed:
-			c.origins[s.key] = "flag --" + flag.Name
-			err = s.setFlag(flag)
-		case variable != "":
-			c.origins[s.key] = "env " + variable
-			err = s.parse(os.Getenv(variable))
-		case c.origins[s.key] != "": // the file
-		default:
-			c.origins[s.key] = OriginDefault
-			err = s.setDefault(fileDir)
-		}
-		if err != nil {
-			problems = append(problems, fmt.Sprintf("%s: %v", c.origins[s.key], err))
-		}
+// origin names the layer whose value counts, which viper does not say. file is the place in the file, if it is there.
+func (s setting) origin(flag *pflag.Flag, file string) string {
+	if flag != nil && flag.Changed {
+		return "flag --" + flag.Name
 	}
-	if len(problems) > 0 {
-		return fmt.Errorf("configuration: %s", strings.Join(problems, "\n"))
-	}
-	return nil
-}
-
-// setVariable returns the environment variable that sets s, or "". An empty variable sets nothing.
-func (s setting) setVariable() string {
 	for _, name := range s.environment() {
 		if os.Getenv(name) != "" {
-			return name
+			return "env " + name
 		}
 	}
-	return ""
+	return cmp.Or(file, OriginDefault)
 }
 
-func (s setting) setFlag(flag *pflag.Flag) error {
-	list, isList := s.value.(*[]string)
-	values, isSlice := flag.Value.(pflag.SliceValue)
-	if isList && isSlice {
-		*list = values.GetSlice()
-		return nil
-	}
-	return s.parse(flag.Value.String())
-}
-
-func (s setting) setDefault(fileDir string) error {
+// defaultIn returns the default, as one would write it. Paths start at fileDir.
+func (s setting) defaultIn(fileDir string) any {
 	switch {
 	case s.fallback == "":
 		return nil
 	case s.path:
-		return s.parse(absolute(s.fallback, fileDir))
+		return absolute(s.fallback, fileDir)
 	}
-	return s.parse(s.fallback)
+	return s.fallback
+}
+
+// set sets the value of a layer: text as one would write it, or what the file or a flag has already parsed. Nil leaves the
+// zero value.
+func (s setting) set(value any) error {
+	if value == nil {
+		return nil
+	}
+	if text, ok := value.(string); ok {
+		return s.parse(text)
+	}
+	target, given := reflect.ValueOf(s.value).Elem(), reflect.ValueOf(value)
+	if given.Type() != target.Type() {
+		return s.parse(fmt.Sprint(value))
+	}
+	target.Set(given)
+	return nil
 }
 
 // kubernetesLink matches the variables that Kubernetes sets for a service called "hako".
