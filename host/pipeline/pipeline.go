@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -240,7 +241,7 @@ func (p *Pipeline) callTool(ctx context.Context, call *Call, record *openRecord)
 	}
 	request := call.Request
 	request.Name = tool.Spec.Name
-	if len(request.Arguments) == 0 {
+	if len(request.Arguments) == 0 || isNull(request.Arguments) {
 		request.Arguments = json.RawMessage("{}")
 	}
 	var err error
@@ -250,7 +251,7 @@ func (p *Pipeline) callTool(ctx context.Context, call *Call, record *openRecord)
 	if request.Arguments, err = offered.arguments(shown.Name, request.Arguments); err != nil {
 		return nil, &argumentsError{shown.Name, err}
 	}
-	if err := tool.Spec.Input().ValidateArguments(request.Arguments); err != nil {
+	if request.Arguments, err = tool.Spec.Input().Arguments(request.Arguments); err != nil {
 		return nil, &argumentsError{shown.Name, err}
 	}
 	response, err := p.run(ctx, toolSubject(shown), call, &request, record)
@@ -259,6 +260,9 @@ func (p *Pipeline) callTool(ctx context.Context, call *Call, record *openRecord)
 	}
 	return response, completeResult(shown, response, p.locale(call))
 }
+
+// isNull reports whether arguments are null, which stands for none.
+func isNull(arguments json.RawMessage) bool { return string(bytes.TrimSpace(arguments)) == "null" }
 
 func (p *Pipeline) readResource(ctx context.Context, call *Call, record *openRecord) (*abi.Response, error) {
 	view := p.offer(&call.Caller)
@@ -289,29 +293,43 @@ func (p *Pipeline) getPrompt(ctx context.Context, call *Call, record *openRecord
 	if request.Arguments, err = p.scanArguments(prompt.Name, request.Arguments, record); err != nil {
 		return nil, err
 	}
-	if err := checkPrompt(prompt.Spec, request.Arguments); err != nil {
+	if request.Arguments, err = promptArguments(prompt.Spec, request.Arguments); err != nil {
 		return nil, err
 	}
 	return p.run(ctx, methodSubject(prompt.Source, record.Method), call, &request, record)
 }
 
-func checkPrompt(spec *manifest.Prompt, raw json.RawMessage) error {
-	var given map[string]string
+// promptArguments checks the arguments of a prompt, and returns them without those that are null.
+func promptArguments(spec *manifest.Prompt, raw json.RawMessage) (json.RawMessage, error) {
+	if isNull(raw) {
+		raw = nil
+	}
+	var given map[string]*string
 	if len(raw) > 0 {
 		if err := strictjson.Unmarshal(raw, &given); err != nil {
-			return &InvalidError{"the arguments of a prompt are an object of strings"}
+			return nil, &InvalidError{"the arguments of a prompt are an object of strings"}
 		}
 	}
+	known := map[string]bool{}
 	for _, argument := range spec.Arguments {
-		if _, ok := given[argument.Name]; argument.Required && !ok {
-			return &InvalidError{fmt.Sprintf("prompt %s needs the argument %s", spec.Name, argument.Name)}
+		known[argument.Name] = true
+		if argument.Required && given[argument.Name] == nil {
+			return nil, &InvalidError{fmt.Sprintf("prompt %s needs the argument %s", spec.Name, argument.Name)}
 		}
-		delete(given, argument.Name)
 	}
-	for name := range given {
-		return &InvalidError{fmt.Sprintf("prompt %s has no argument %s", spec.Name, name)}
+	texts := make(map[string]string, len(given))
+	for name, text := range given {
+		if !known[name] {
+			return nil, &InvalidError{fmt.Sprintf("prompt %s has no argument %s", spec.Name, name)}
+		}
+		if text != nil {
+			texts[name] = *text
+		}
 	}
-	return nil
+	if len(texts) == len(given) {
+		return raw, nil
+	}
+	return json.Marshal(texts)
 }
 
 func (p *Pipeline) complete(ctx context.Context, call *Call, record *openRecord) (*abi.Response, error) {
