@@ -11,10 +11,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/auth"
 	"github.com/modelcontextprotocol/go-sdk/oauthex"
 
 	"github.com/hako-run/hako/internal/cause"
+	"github.com/hako-run/hako/internal/clip"
 )
 
 // party is an OAuth client at an authorization server: as configured, or for MCP as discovered and registered. It is
@@ -69,17 +69,13 @@ func (c *connection) discover(ctx context.Context, redirect string) (*party, err
 		return nil, fmt.Errorf("%s names no authorization server: use a token, or the provider %s with the "+
 			"addresses in its documentation", c.spec.Resource, OAuth2)
 	}
-	issuer := about.AuthorizationServers[0]
-	server, err := auth.GetAuthServerMetadata(ctx, issuer, c.broker.client)
+	server, err := c.fetchServerMetadata(ctx, about.AuthorizationServers)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("the authorization server of %s: %w", c.spec.Resource, err)
-	case server == nil:
-		return nil, fmt.Errorf("the authorization server %s publishes no metadata (RFC 8414): use the provider %s "+
-			"with the addresses in its documentation", issuer, OAuth2)
+		return nil, fmt.Errorf("%w: use the provider %s with the addresses in its documentation", err, OAuth2)
 	case !slices.Contains(server.CodeChallengeMethodsSupported, "S256"):
 		return nil, fmt.Errorf("the authorization server %s does not support PKCE with S256, without which a code "+
-			"can be stolen", issuer)
+			"can be stolen", server.Issuer)
 	}
 	p := &party{
 		Issuer: server.Issuer, Named: server.AuthorizationResponseIssParameterSupported,
@@ -88,7 +84,7 @@ func (c *connection) discover(ctx context.Context, redirect string) (*party, err
 	}
 	if err := (Spec{AuthorizeURL: p.AuthorizeURL, TokenURL: p.TokenURL,
 		DeviceURL: server.RegistrationEndpoint}).checkAddresses(); err != nil {
-		return nil, fmt.Errorf("the authorization server %s: %w", issuer, err)
+		return nil, fmt.Errorf("the authorization server %s: %w", server.Issuer, err)
 	}
 	if p.ClientID == "" {
 		err = c.register(ctx, p, server, redirect)
@@ -115,8 +111,9 @@ func (c *connection) fetchChallenges(ctx context.Context) ([]oauthex.Challenge, 
 	return challenges, nil
 }
 
-// fetchResourceMetadata requests the server's metadata from the address in its challenge, or from the well-known
-// addresses (RFC 9728, section 3.1). The metadata may describe the server's whole origin.
+// fetchResourceMetadata requests the server's metadata from the addresses in its challenges, and from the well-known
+// ones (RFC 9728, section 3.1). The metadata may describe a path above the server, or its whole origin. A server without
+// them is as in MCP 2025-03-26: its origin is the authorization server, if that has metadata.
 func (c *connection) fetchResourceMetadata(ctx context.Context,
 	challenges []oauthex.Challenge) (*oauthex.ProtectedResourceMetadata, error) {
 	u, err := url.Parse(c.spec.Resource)
@@ -125,23 +122,39 @@ func (c *connection) fetchResourceMetadata(ctx context.Context,
 	}
 	origin := u.Scheme + "://" + u.Host
 	known := origin + "/.well-known/oauth-protected-resource"
-	places := []string{known + strings.TrimSuffix(u.EscapedPath(), "/"), known}
+	var places []string
 	for _, challenge := range challenges {
-		if place := challenge.Params["resource_metadata"]; place != "" {
-			places = append([]string{place}, places...)
+		if place := challenge.Params["resource_metadata"]; place != "" && len(places) < maxRedirects {
+			places = append(places, place)
 		}
 	}
-	var errs []error
+	places = append(places, known+strings.TrimSuffix(u.EscapedPath(), "/"), known)
+	about, err := search(ctx, c, unique(places), func(m *oauthex.ProtectedResourceMetadata) error {
+		if !describes(m.Resource, c.spec.Resource) {
+			return fmt.Errorf("it describes the resource %q", clip.Runes(m.Resource, 100))
+		}
+		return nil
+	})
+	if err == nil {
+		return about, nil
+	}
+	if _, absent := errors.AsType[*absentError](err); absent {
+		if _, none := c.fetchServerMetadata(ctx, []string{origin}); none == nil {
+			return &oauthex.ProtectedResourceMetadata{Resource: c.spec.Resource,
+				AuthorizationServers: []string{origin}}, nil
+		}
+	}
+	return nil, fmt.Errorf("%s does not name its authorization server (RFC 9728): %w", c.spec.Resource, err)
+}
+
+// unique removes repeated addresses, and keeps the order.
+func unique(places []string) (list []string) {
 	for _, place := range places {
-		for _, resource := range []string{c.spec.Resource, origin, origin + "/"} {
-			about, err := oauthex.GetProtectedResourceMetadata(ctx, place, resource, c.broker.client)
-			if err == nil {
-				return about, nil
-			}
-			errs = append(errs, err)
+		if !slices.Contains(list, place) {
+			list = append(list, place)
 		}
 	}
-	return nil, fmt.Errorf("%s does not name its authorization server (RFC 9728): %w", c.spec.Resource, errs[0])
+	return list
 }
 
 // selectScopes returns the configured scopes, or else those that the server requests, and the scope for refresh tokens
@@ -196,7 +209,7 @@ func (c *connection) register(ctx context.Context, p *party, server *oauthex.Aut
 
 // checkIssuer checks that a response is from the authorization server that was asked (RFC 9207).
 func (p *party) checkIssuer(answer url.Values) error {
-	if issuer := answer.Get("iss"); p.Issuer != "" && issuer != p.Issuer && (issuer != "" || p.Named) {
+	if issuer := answer.Get("iss"); p.Issuer != "" && !isSameURL(issuer, p.Issuer) && (issuer != "" || p.Named) {
 		return errState
 	}
 	return nil

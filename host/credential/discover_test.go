@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -15,8 +16,9 @@ type mcpServer struct {
 	tokens *authServer
 	// challenge is the WWW-Authenticate header; BASE is the server's URL.
 	challenge string
-	// documents are the metadata of RFC 9728 and RFC 8414, by path.
+	// documents are the metadata of RFC 9728 and RFC 8414, by path: JSON of this media type, or a status and an address.
 	documents map[string]string
+	mediaType string
 	// registered is the last registration request.
 	registered map[string]any
 	// registration is the registration response, with its status.
@@ -35,7 +37,7 @@ const (
 )
 
 func newMCPServer(t *testing.T) *mcpServer {
-	m := &mcpServer{tokens: newAuthServer(t), status: http.StatusCreated,
+	m := &mcpServer{tokens: newAuthServer(t), status: http.StatusCreated, mediaType: "application/json",
 		registration: `{"client_id": "client", "client_secret": "client-secret", "redirect_uris": ["http://127.0.0.1/callback"]}`}
 	m.documents = map[string]string{"/.well-known/oauth-protected-resource/mcp": aboutMCP,
 		"/.well-known/oauth-authorization-server": aboutServer}
@@ -48,8 +50,7 @@ func (m *mcpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fill := func(text string) string { return strings.ReplaceAll(text, "BASE", m.URL) }
 	switch {
 	case m.documents[r.URL.Path] != "":
-		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte(fill(m.documents[r.URL.Path])))
+		m.document(w, fill(m.documents[r.URL.Path]))
 	case r.URL.Path == "/mcp":
 		if m.challenge != "" {
 			w.Header().Set("WWW-Authenticate", fill(m.challenge))
@@ -73,6 +74,18 @@ func (m *mcpServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	default:
 		http.NotFound(w, r)
 	}
+}
+
+// document answers with a document, or with a status and the address of a redirect.
+func (m *mcpServer) document(w http.ResponseWriter, text string) {
+	status, to, _ := strings.Cut(text, " ")
+	if code, err := strconv.Atoi(status); err == nil {
+		w.Header().Set("Location", to)
+		w.WriteHeader(code)
+		return
+	}
+	w.Header().Set("Content-Type", m.mediaType)
+	_, _ = w.Write([]byte(text))
 }
 
 func (m *mcpServer) broker(t *testing.T, change func(*Spec)) (*Broker, string) {
@@ -133,8 +146,64 @@ func connectionOf(t *testing.T, b *Broker) *connection {
 	return c
 }
 
-// TestDiscoveryPlaces: metadata at another address, metadata for the origin, and a configured client.
+// TestDiscoveryPlaces: the metadata are found where servers have them, under the names that they use.
 func TestDiscoveryPlaces(t *testing.T) {
+	t.Parallel()
+	const resource, server = "/.well-known/oauth-protected-resource", "/.well-known/oauth-authorization-server"
+	const openID = "/.well-known/openid-configuration"
+	about := func(issuer string) string { return strings.Replace(aboutServer, `"BASE"`, `"`+issuer+`"`, 1) }
+	names := func(resource, issuer string) string {
+		return `{"resource": "` + resource + `", "authorization_servers": ["` + issuer + `"], "bearer_methods_supported": ["header"]}`
+	}
+	for name, test := range map[string]struct {
+		documents map[string]string
+		want      string // the resource that tokens are for
+	}{
+		// FastMCP 1.x, whose URLs are pydantic's: one without a path gets a slash.
+		"slashes at the end of origins": {map[string]string{resource + "/mcp": names("BASE/mcp", "BASE/"),
+			server: about("BASE/")}, "BASE/mcp"},
+		"a resource that is the origin": {map[string]string{resource: names("BASE/", "BASE/"), server: about("BASE/")},
+			"BASE/"},
+		"a slash that only the resource has": {map[string]string{resource + "/mcp": names("BASE/mcp/", "BASE"),
+			server: about("BASE")}, "BASE/mcp/"},
+		"a slash that only the issuer has": {map[string]string{resource + "/mcp": names("BASE/mcp", "BASE"),
+			server: about("BASE/")}, "BASE/mcp"},
+		"an issuer with a path": {map[string]string{resource + "/mcp": names("BASE/mcp", "BASE/tenant/"),
+			server + "/tenant": about("BASE/tenant")}, "BASE/mcp"},
+		"OpenID below an issuer, and errors before it": {map[string]string{resource + "/mcp": names("BASE/mcp", "BASE/tenant"),
+			server + "/tenant": "500", openID + "/tenant": "403", "/tenant" + openID: about("BASE/tenant")}, "BASE/mcp"},
+		"errors at the first address": {map[string]string{resource + "/mcp": "500", resource: names("BASE/mcp", "BASE"),
+			server: "502", openID: about("BASE")}, "BASE/mcp"},
+		"another document at the first address": {map[string]string{resource + "/mcp": "<html>", resource: names("BASE", "BASE"),
+			server: about("https://other.example"), openID: about("BASE")}, "BASE"},
+		"redirects": {map[string]string{resource + "/mcp": "307 BASE" + resource + "/mcp/",
+			resource + "/mcp/": names("BASE/mcp", "BASE"), server: "301 /moved", "/moved": about("BASE")}, "BASE/mcp"},
+		"a second authorization server": {map[string]string{resource + "/mcp": `{"resource": "BASE/mcp",
+			"authorization_servers": ["BASE/none", "BASE"]}`, server: about("BASE")}, "BASE/mcp"},
+		"none for the resource": {map[string]string{server: about("BASE/")}, "BASE/mcp"}, // MCP 2025-03-26
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMCPServer(t)
+			m.documents = test.documents
+			for _, m.mediaType = range []string{"application/json", "text/plain; charset=utf-8"} {
+				b, _ := m.broker(t, nil)
+				consent, err := b.Consent(t.Context(), "", "freee", "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				asked, _ := url.Parse(consent.URL)
+				want := strings.ReplaceAll(test.want, "BASE", m.URL)
+				if got := asked.Query().Get("resource"); asked.Path != "/authorize" || got != want {
+					t.Errorf("asks for %s, want %s", consent.URL, want)
+				}
+			}
+		})
+	}
+}
+
+// TestDiscoveryByChallenge: metadata at another address, metadata for the origin, and a configured client.
+func TestDiscoveryByChallenge(t *testing.T) {
 	t.Parallel()
 	m := newMCPServer(t)
 	m.challenge = `Bearer resource_metadata="BASE/elsewhere", scope="write"`
@@ -156,7 +225,7 @@ func TestDiscoveryFails(t *testing.T) {
 		change func(*mcpServer)
 		want   string
 	}{
-		"no metadata": {func(m *mcpServer) { delete(m.documents, meta) },
+		"no metadata": {func(m *mcpServer) { clear(m.documents) },
 			"does not name its authorization server"},
 		"metadata of another": {func(m *mcpServer) { m.documents[meta] = `{"resource": "https://other.example/mcp"}` },
 			"other.example"},
@@ -164,8 +233,20 @@ func TestDiscoveryFails(t *testing.T) {
 			"names no authorization server"},
 		"a server in the clear": {func(m *mcpServer) {
 			m.documents[meta] = `{"resource": "BASE/mcp", "authorization_servers": ["http://as.example"]}`
-		}, "does not name its authorization server"},
-		"a server that says nothing": {func(m *mcpServer) { delete(m.documents, server) }, "publishes no metadata"},
+		}, "the authorization server http://as.example publishes no metadata that can be used (RFC 8414): " +
+			"http://as.example/.well-known/oauth-authorization-server: it is not an https URL"},
+		"a server in the private network": {func(m *mcpServer) {
+			m.documents[meta] = `{"resource": "BASE/mcp", "authorization_servers": ["https://10.0.0.1"]}`
+		}, "private address"},
+		"a server that says nothing": {func(m *mcpServer) { delete(m.documents, server) },
+			"/.well-known/oauth-authorization-server: answered with status 404; "},
+		"a server that is broken": {func(m *mcpServer) { m.documents[server] = "500" },
+			"/.well-known/oauth-authorization-server: answered with status 500: use the provider oauth2"},
+		"metadata that lead to another server": {func(m *mcpServer) {
+			m.documents[server] = "307 https://as.example/"
+		}, "it redirects to another server, as.example"},
+		"metadata that lead in a circle": {func(m *mcpServer) { m.documents[server] = "307 BASE" + server },
+			"it redirects too often"},
 		"a server by another name": {func(m *mcpServer) {
 			m.documents[server] = strings.Replace(aboutServer, "BASE", "https://as.example", 1)
 		}, "does not match"},
@@ -173,7 +254,7 @@ func TestDiscoveryFails(t *testing.T) {
 			"PKCE"},
 		"tokens in the clear": {func(m *mcpServer) {
 			m.documents[server] = strings.Replace(aboutServer, "BASE/token", "http://as.example/token", 1)
-		}, "HTTPS"},
+		}, "not an https URL"},
 		"no registration": {func(m *mcpServer) {
 			m.documents[server] = strings.Replace(aboutServer, `"registration_endpoint": "BASE/register",`, "", 1)
 		}, "set credentials.freee.clientId"},

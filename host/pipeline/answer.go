@@ -55,6 +55,17 @@ func completeResult(tool *catalog.Tool, response *abi.Response, locale string) e
 	return nil
 }
 
+// checkResult validates and completes a response.
+func (p *Pipeline) checkResult(_ context.Context, c *served) error {
+	switch {
+	case c.shown != nil:
+		return completeResult(c.shown, c.response, p.locale(c.Call))
+	case c.record.Method == abi.Complete && c.response.Completion == nil:
+		c.response.Completion = &abi.Completion{Values: []string{}}
+	}
+	return nil
+}
+
 func replayNote(locale string) string {
 	if lang.Japanese(locale) {
 		return "注意: これは記録された応答の再生です(MOCK_MODE)。実際のデータではありません。"

@@ -31,13 +31,13 @@ var errUnrecordable = errors.New("the audit log cannot be written, so the call w
 	"the host's log has the reason")
 
 // checkAudit refuses a call that could not be recorded, unless AuditOptional is set.
-func (p *Pipeline) checkAudit(record *openRecord) error {
+func (p *Pipeline) checkAudit(_ context.Context, c *served) error {
 	if p.options.Audit == nil || p.settings.Load().AuditOptional {
 		return nil
 	}
 	if err := p.options.Audit.Ready(); err != nil {
-		p.options.Logger.Error("a call was refused because the audit log could not be written", "method", record.Method,
-			"err", err)
+		p.options.Logger.Error("a call was refused because the audit log could not be written", "method",
+			c.record.Method, "err", err)
 		return errUnrecordable
 	}
 	return nil
@@ -45,11 +45,11 @@ func (p *Pipeline) checkAudit(record *openRecord) error {
 
 // recordCall records the call before its response is returned. It fails if that is not possible, unless AuditOptional
 // is set.
-func (p *Pipeline) recordCall(ctx context.Context, call *Call, record *openRecord, response *abi.Response,
-	failure error) error {
+func (p *Pipeline) recordCall(ctx context.Context, c *served, failure error) error {
 	if p.options.Audit == nil {
 		return nil
 	}
+	record, response := c.record, c.response
 	event := &audit.Event{
 		Time: record.Started, Type: audit.Type(record.Method), Outcome: string(record.Outcome),
 		Subject: audit.Subject{
@@ -65,10 +65,10 @@ func (p *Pipeline) recordCall(ctx context.Context, call *Call, record *openRecor
 		Call: record.ID, Parent: record.Parent, Via: record.Via, RequestID: record.Caller.RequestID,
 		TraceID:       record.TraceID,
 		HTTPRequestID: record.Caller.HTTPRequestID,
-		Arguments:     p.recordedArguments(call, record), OutputSummary: record.Summary,
+		Arguments:     p.recordedArguments(c), OutputSummary: record.Summary,
 	}
 	if record.Name == "" {
-		event.Target.Name = clipped(p.maskSecrets(requestedName(&call.Request)))
+		event.Target.Name = clipped(p.maskSecrets(requestedName(&c.Request)))
 	}
 	if record.Action != "" {
 		event.Decision = &audit.Decision{Action: string(record.Action), Rule: record.Rule, Policy: record.Policy}
@@ -114,19 +114,19 @@ func findings(record *openRecord) (list []audit.Finding) {
 }
 
 // recordedArguments is the recorded form of the arguments: a digest, and the fields in AuditFields.
-func (p *Pipeline) recordedArguments(call *Call, record *openRecord) json.RawMessage {
-	arguments := record.whole
+func (p *Pipeline) recordedArguments(c *served) json.RawMessage {
+	arguments := c.record.whole
 	if arguments == nil {
-		arguments = call.Request.Arguments
+		arguments = c.Request.Arguments
 	}
 	if len(arguments) == 0 {
 		return nil
 	}
 	digest := digestJSON(p.options.Audit.Digest(arguments))
-	if record.Arguments == nil {
+	if c.record.Arguments == nil {
 		return digest
 	}
-	fields := maps.Clone(record.Arguments)
+	fields := maps.Clone(c.record.Arguments)
 	fields["digest"] = digest
 	encoded, err := json.Marshal(fields)
 	if err != nil {
@@ -159,14 +159,15 @@ func (p *Pipeline) shownArguments(name string, arguments json.RawMessage) map[st
 }
 
 // describe sets the parts of the record that describe arguments, result and failure, if anybody sees them.
-func (p *Pipeline) describe(call *Call, record *openRecord, response *abi.Response, err error) {
+func (p *Pipeline) describe(c *served, err error) {
 	if p.options.Audit == nil && p.options.Observer == nil {
 		return
 	}
+	record := c.record
 	if record.Arguments == nil { // refused before it ran
-		record.Arguments = p.shownArguments(record.Name, call.Request.Arguments)
+		record.Arguments = p.shownArguments(record.Name, c.Request.Arguments)
 	}
-	record.Summary = p.summary(record, response)
+	record.Summary = p.summary(record, c.response)
 	var wire *abi.Error
 	if err != nil && !errors.As(err, &wire) {
 		record.Error = clipped(strings.TrimSpace(err.Error() + "\n" + catalog.Stack(err)))

@@ -117,7 +117,7 @@ func (c *Call) via() string {
 	if c.parent == nil {
 		return ""
 	}
-	return c.parent.subject.source.Name
+	return c.parent.served.subject.source.Name
 }
 
 // Outcome classifies results for metrics and logs. The set is fixed.

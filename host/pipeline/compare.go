@@ -21,13 +21,13 @@ const presentTime = 5 * time.Second
 
 // comparer returns a function that adds to a question what the call would replace, or nil if the tool does not say. The
 // value is read with a call of its own by the same caller: policy, grants, limits and audit log apply to it.
-func (p *Pipeline) comparer(call *Call, s *subject,
-	arguments json.RawMessage) func(context.Context, *approval.Question) {
+func (p *Pipeline) comparer(c *served) func(context.Context, *approval.Question) {
+	s, arguments := c.subject, c.request.Arguments
 	if s.replaces == nil || !replacesAnything(s.replaces, arguments) {
 		return nil
 	}
 	return func(ctx context.Context, q *approval.Question) {
-		present, problem := p.present(ctx, call, s, arguments)
+		present, problem := p.present(ctx, c)
 		mask := func(text string) string { return text }
 		if scanner := p.scanner(); scanner != nil {
 			mask = scanner.Masked
@@ -68,15 +68,15 @@ func members(object json.RawMessage) (list map[string]json.RawMessage) {
 }
 
 // present reads the value that the call would replace. problem explains why that is not possible.
-func (p *Pipeline) present(ctx context.Context, call *Call, s *subject,
-	arguments json.RawMessage) (present json.RawMessage, problem manifest.Text) {
+func (p *Pipeline) present(ctx context.Context, c *served) (present json.RawMessage, problem manifest.Text) {
+	s := c.subject
 	tools := p.catalog.View().Tools
 	i := slices.IndexFunc(tools,
 		func(t *catalog.Tool) bool { return t.Source == s.source && t.Spec.Name == s.replaces.Tool })
 	if i < 0 {
 		return nil, unreadable
 	}
-	read, given := map[string]json.RawMessage{}, members(arguments)
+	read, given := map[string]json.RawMessage{}, members(c.request.Arguments)
 	for name, from := range s.replaces.Arguments {
 		if value, ok := given[from]; ok {
 			read[name] = value
@@ -88,7 +88,7 @@ func (p *Pipeline) present(ctx context.Context, call *Call, s *subject,
 	}
 	// Nobody is asked whether people may see a value before they are asked about replacing it.
 	// The tool itself may ask nobody either: see unattended.
-	if p.options.Policy().Decide(p.policyCall(call.Caller, call.via(), toolSubject(tools[i]),
+	if p.options.Policy().Decide(p.policyCall(c.Caller, c.via(), toolSubject(tools[i]),
 		encoded)).Action != policy.Allow {
 		return nil, unpermitted
 	}
@@ -96,10 +96,10 @@ func (p *Pipeline) present(ctx context.Context, call *Call, s *subject,
 	defer cancel()
 	problem = manifest.Text{}
 	for _, locale := range []string{"en", "ja"} {
-		caller := call.Caller
+		caller := c.Caller
 		caller.Locale = locale
 		result, err := p.Call(ctx,
-			&Call{Caller: caller, unattended: true, unshaped: true, parent: call.parent, granted: call.granted,
+			&Call{Caller: caller, unattended: true, unshaped: true, parent: c.parent, granted: c.granted,
 				Request: abi.Request{Method: abi.CallTool, Name: tools[i].Name, Arguments: encoded}})
 		switch {
 		case err != nil:

@@ -19,9 +19,7 @@ import (
 // broker.Tools.
 type composer struct {
 	pipeline *Pipeline
-	call     *Call
-	subject  *subject
-	record   *openRecord
+	served   *served
 	// steps is the number of steps of all calls.
 	steps atomic.Int64
 
@@ -53,13 +51,13 @@ func (c *composer) reportWaiting(r abi.Progress) {
 
 // Call implements broker.Tools.
 func (c *composer) Call(ctx context.Context, request *abi.ToolCall, granted broker.Granted) (*abi.ToolEnd, int64) {
-	prompter := c.call.Prompter
+	prompter := c.served.Prompter
 	prompter.Later, prompter.Reply = false, nil // a second call cannot bring the answer
 	var record openRecord
 	result, err := c.pipeline.serveCall(ctx, &Call{
-		Caller:   c.call.Caller,
+		Caller:   c.served.Caller,
 		Request:  abi.Request{Method: abi.CallTool, Name: request.Name, Arguments: request.Arguments},
-		Progress: c.reportWaiting, Prompter: prompter, unattended: c.call.unattended, parent: c,
+		Progress: c.reportWaiting, Prompter: prompter, unattended: c.served.unattended, parent: c,
 		granted: granted,
 	}, &record)
 	c.steps.Add(record.Steps)
@@ -160,7 +158,7 @@ func (c *Call) checkGranted(tool *catalog.Tool) error {
 
 // List implements broker.Tools.
 func (c *composer) List(query *abi.ToolQuery, granted broker.Granted) *abi.ToolList {
-	p, caller := c.pipeline, c.call.Caller
+	p, caller := c.pipeline, c.served.Caller
 	view := p.offer(&caller).View
 	candidates := view.Tools
 	if strings.TrimSpace(query.Query) != "" {
@@ -169,11 +167,11 @@ func (c *composer) List(query *abi.ToolQuery, granted broker.Granted) *abi.ToolL
 	list := &abi.ToolList{Tools: []abi.ListedTool{}}
 	for _, tool := range candidates {
 		if tool.Source.Calls != nil || !granted(tool.Source.Name, tool.Real().Name) ||
-			!p.mayList(caller, c.subject.source.Name, tool) {
+			!p.mayList(caller, c.served.subject.source.Name, tool) {
 			continue
 		}
 		if list.Total++; list.Total <= query.Limit {
-			declared := declared(tool, p.locale(c.call))
+			declared := declared(tool, p.locale(c.served.Call))
 			list.Tools = append(list.Tools, abi.ListedTool{
 				Name: tool.Name, Plugin: tool.Source.Name, Title: declared.Title, Description: declared.Description,
 				InputSchema: toolschema.Listed(tool.Spec.InputSchema), OutputSchema: tool.Spec.OutputSchema,

@@ -51,12 +51,10 @@ var errSecretAnswer = errors.New("the answer contains what looks like a secret a
 type elicitor struct {
 	ctx      context.Context // of the call, whose time stands still while a question is asked
 	pipeline *Pipeline
-	call     *Call
-	subject  *subject
-	record   *openRecord
+	served   *served
 
-	// asking is held while a question is asked. It guards timeLeft, which is the remaining time for answers, record and
-	// refused.
+	// asking is held while a question is asked. It guards timeLeft, which is the remaining time for answers, the record of
+	// served, and refused.
 	asking   sync.Mutex
 	timeLeft time.Duration
 
@@ -102,7 +100,7 @@ func (e *elicitor) elicit(ctx context.Context, r *elicitation.Request) (elicitat
 	if outcome == elicitation.Decline || outcome == elicitation.Cancel {
 		e.refused[key] = answer
 	}
-	e.record.Elicitations = append(e.record.Elicitations, Elicited{mode, outcome, time.Since(began)})
+	e.served.record.Elicitations = append(e.served.record.Elicitations, Elicited{mode, outcome, time.Since(began)})
 	span.Text(trace.Outcome, outcome)
 	return answer, err
 }
@@ -116,10 +114,10 @@ func (e *elicitor) askChecked(
 	if err != nil {
 		return "", none, elicitedRefused, err
 	}
-	if e.call.Prompter.Fill == nil {
+	if e.served.Prompter.Fill == nil {
 		return q.Mode(), elicitation.Answer{Action: elicitation.Decline}, elicitedUnreachable, elicitation.ErrNobody
 	}
-	q.Server, q.Tool = e.subject.source.Name, e.subject.name
+	q.Server, q.Tool = e.served.subject.source.Name, e.served.subject.name
 	if s := e.pipeline.scanner(); s != nil {
 		q.Message, _ = s.Text(secretscan.Results, q.Message)
 	}
@@ -127,7 +125,7 @@ func (e *elicitor) askChecked(
 	asking, stop := context.WithTimeout(ctx, e.timeLeft)
 	defer stop()
 	began := time.Now()
-	answer, err := e.call.Prompter.Fill(asking, q)
+	answer, err := e.served.Prompter.Fill(asking, q)
 	e.timeLeft -= time.Since(began)
 	switch {
 	case ctx.Err() != nil:
@@ -174,7 +172,7 @@ func (e *elicitor) scan(content map[string]any) (map[string]any, error) {
 	if err != nil {
 		return nil, err
 	}
-	masked, err := e.pipeline.scanArguments(e.subject.name, encoded, e.record)
+	masked, err := e.pipeline.maskArguments(e.served.subject.name, encoded, e.served.record)
 	if err != nil {
 		return nil, err
 	}

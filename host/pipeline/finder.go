@@ -111,14 +111,18 @@ func (p *Pipeline) unwrap(call *Call) *Call {
 		return call
 	}
 	tool := p.finderTool(call)
-	if tool == nil || tool.Spec.Input().ValidateArguments(call.Request.Arguments) != nil {
+	if tool == nil {
+		return call
+	}
+	arguments, err := tool.Spec.Input().Arguments(call.Request.Arguments)
+	if err != nil {
 		return call
 	}
 	var wanted struct {
 		Name      string          `json:"name"`
 		Arguments json.RawMessage `json:"arguments"`
 	}
-	if json.Unmarshal(call.Request.Arguments, &wanted) != nil || wanted.Name == callTool {
+	if json.Unmarshal(arguments, &wanted) != nil || wanted.Name == callTool {
 		return call
 	}
 	unwrapped := *call

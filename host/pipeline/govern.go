@@ -91,29 +91,28 @@ func (p *Pipeline) policyCall(caller Caller, via string, s *subject, arguments j
 }
 
 // permit returns nil if the policy or a person permits the call.
-func (p *Pipeline) permit(ctx context.Context, call *Call, s *subject, arguments json.RawMessage,
-	record *openRecord) error {
-	if p.options.Policy == nil || s.source.Own {
+func (p *Pipeline) permit(ctx context.Context, c *served) error {
+	if p.options.Policy == nil || c.subject.source.Own {
 		return nil
 	}
-	decision := p.decidePolicy(ctx, p.policyCall(call.Caller, call.via(), s, arguments), record)
+	decision := p.decidePolicy(ctx, p.policyCall(c.Caller, c.via(), c.subject, c.request.Arguments), c.record)
 	switch decision.Action {
 	case policy.Allow:
 		return nil
 	case policy.Ask:
-		q := p.question(call, s, arguments)
+		q := p.question(c)
 		q.Rule, q.Reason = decision.Rule, decision.Reason
 		q.Approvers, q.Remember = decision.Approvers, decision.Remember
-		prompter := call.Prompter
-		prompter.Compare = p.comparer(call, s, arguments)
-		defer p.startWaitingReports(call)()
-		if err := p.ask(ctx, call, s, q, prompter, record); err != nil {
+		prompter := c.Prompter
+		prompter.Compare = p.comparer(c)
+		defer p.startWaitingReports(c.Call)()
+		if err := p.ask(ctx, c, q, prompter); err != nil {
 			return err
 		}
 		return p.checkUnchanged(ctx, q, prompter)
 	}
-	return &NotAllowedError{Name: s.offered, Rule: decision.Rule, MissingScopes: decision.MissingScopes,
-		Reason: denialReason(&decision, p.locale(call))}
+	return &NotAllowedError{Name: c.subject.offered, Rule: decision.Rule, MissingScopes: decision.MissingScopes,
+		Reason: denialReason(&decision, p.locale(c.Call))}
 }
 
 func (p *Pipeline) decidePolicy(ctx context.Context, c *policy.Call, record *openRecord) policy.Decision {
@@ -143,22 +142,24 @@ func denialReason(d *policy.Decision, locale string) string {
 }
 
 // question returns the approval question for a call, without the rule.
-func (p *Pipeline) question(call *Call, s *subject, arguments json.RawMessage) *approval.Question {
+func (p *Pipeline) question(c *served) *approval.Question {
+	s := c.subject
 	a := s.annotations
 	reads := a.ReadOnlyHint != nil && *a.ReadOnlyHint
 	client := ""
-	if f := call.Caller.Frontend; f == FrontendHTTP || f == FrontendStdio { // others have no client of their own
-		client = strings.TrimSpace(call.Caller.Client + " " + call.Caller.ClientVersion)
+	if f := c.Caller.Frontend; f == FrontendHTTP || f == FrontendStdio { // others have no client of their own
+		client = strings.TrimSpace(c.Caller.Client + " " + c.Caller.ClientVersion)
 	}
 	via := ""
-	if call.parent != nil {
-		via = call.parent.subject.name
+	if c.parent != nil {
+		via = c.parent.served.subject.name
 	}
 	return &approval.Question{
-		Caller: approval.Caller{Frontend: call.Caller.Frontend, Tenant: call.Caller.Tenant, User: call.Caller.User,
-			Session: call.Caller.Session},
+		Caller: approval.Caller{Frontend: c.Caller.Frontend, Tenant: c.Caller.Tenant, User: c.Caller.User,
+			Session: c.Caller.Session},
 		Client: client, Via: via,
-		Tool: s.name, Plugin: s.source.Name, Title: s.title, About: firstSentences(s.description), Arguments: arguments,
+		Tool: s.name, Plugin: s.source.Name, Title: s.title, About: firstSentences(s.description),
+		Arguments:   c.request.Arguments,
 		Destructive: !reads && (a.DestructiveHint == nil || *a.DestructiveHint),
 		OpenWorld:   a.OpenWorldHint == nil || *a.OpenWorldHint,
 	}
@@ -179,15 +180,15 @@ func firstSentences(text manifest.Text) manifest.Text {
 }
 
 // ask asks people to approve a call.
-func (p *Pipeline) ask(ctx context.Context, call *Call, s *subject, q *approval.Question, prompter approval.Prompter,
-	record *openRecord) error {
+func (p *Pipeline) ask(ctx context.Context, c *served, q *approval.Question, prompter approval.Prompter) error {
+	record := c.record
 	ctx, span := trace.Start(ctx, "approval", trace.Internal)
 	defer span.End()
 	p.hideSecrets(q)
-	prompter.By = approval.Person{Tenant: call.Caller.Tenant, User: call.Caller.User, Groups: call.Caller.Groups,
-		Operator: call.Caller.Operator}
+	prompter.By = approval.Person{Tenant: c.Caller.Tenant, User: c.Caller.User, Groups: c.Caller.Groups,
+		Operator: c.Caller.Operator}
 	err := error(approval.ErrUnreachable)
-	if p.options.Approvals != nil && !call.unattended {
+	if p.options.Approvals != nil && !c.unattended {
 		defer callclock.Pause(ctx)()
 		prompter.Waiting = func(id string) { record.running.change(func(s *RunningState) { s.Question = id }) }
 		defer record.running.change(func(s *RunningState) { s.Question = "" })
@@ -215,31 +216,28 @@ func (p *Pipeline) ask(ctx context.Context, call *Call, s *subject, q *approval.
 	if errors.Is(err, approval.ErrUnreachable) {
 		answered += ": call it through a client that can ask (MCP elicitation), or have somebody answer with hako " +
 			"approvals"
-		if call.parent != nil {
+		if c.parent != nil {
 			answered += ". Here it was called by a tool: called on its own it may be answered in a second call"
 		}
 	}
 	return &NotAllowedError{
-		Name: s.offered, Rule: q.Rule, Reason: fmt.Sprintf("the policy's rule %q requires approval, and %s",
-			q.Rule,
-			answered), approvalOutcome: answered,
+		Name: c.subject.offered, Rule: q.Rule, approvalOutcome: answered,
+		Reason: fmt.Sprintf("the policy's rule %q requires approval, and %s", q.Rule, answered),
 	}
 }
 
 // asker returns a function with which a broker asks about an operation within the call. A second call cannot bring the
 // answer, because this one would have ended.
-func (p *Pipeline) asker(
-	call *Call, s *subject, arguments json.RawMessage, record *openRecord,
-) func(context.Context, broker.Question) error {
+func (p *Pipeline) asker(c *served) func(context.Context, broker.Question) error {
 	return func(ctx context.Context, about broker.Question) error {
-		q := p.question(call, s, arguments)
+		q := p.question(c)
 		q.Detail, q.Rule = about.Text, about.Rule
 		if about.Reason != "" {
 			q.Reason = manifest.Text{"en": about.Reason}
 		}
-		prompter := call.Prompter
+		prompter := c.Prompter
 		prompter.Later, prompter.Reply = false, nil
-		err := p.ask(ctx, call, s, q, prompter, record)
+		err := p.ask(ctx, c, q, prompter)
 		var refused *NotAllowedError
 		if errors.As(err, &refused) {
 			return errors.New(refused.approvalOutcome) // the broker adds question and rule
@@ -248,27 +246,27 @@ func (p *Pipeline) asker(
 	}
 }
 
-// acquireQuota counts the call against the quotas.
-func (p *Pipeline) acquireQuota(call *Call, s *subject, record *openRecord) (release func(steps int64), err error) {
+// takeQuota counts the call against the quotas.
+func (p *Pipeline) takeQuota(_ context.Context, c *served) (err error) {
 	if p.options.Quotas == nil {
-		return func(int64) {}, nil
+		return nil
 	}
-	release, err = p.options.Quotas.Acquire(quotaCall(call, s))
+	c.release, err = p.options.Quotas.Acquire(quotaCall(c))
 	var used *quota.Error
 	if errors.As(err, &used) {
-		record.Quota = used.Rule
+		c.record.Quota = used.Rule
 	}
-	return release, err
+	return err
 }
 
-func quotaCall(call *Call, s *subject) quota.Call {
-	c := quota.Call{
-		Tenant: call.Caller.Tenant, User: call.Caller.User, Token: call.Caller.Token, Plugin: s.source.Name,
-		Tool: s.name,
+func quotaCall(c *served) quota.Call {
+	counted := quota.Call{
+		Tenant: c.Caller.Tenant, User: c.Caller.User, Token: c.Caller.Token, Plugin: c.subject.source.Name,
+		Tool: c.subject.name,
 	}
-	if parent := call.parent; parent != nil {
-		outer := quotaCall(parent.call, parent.subject)
-		c.Parent = &outer
+	if c.parent != nil {
+		outer := quotaCall(c.parent.served)
+		counted.Parent = &outer
 	}
-	return c
+	return counted
 }

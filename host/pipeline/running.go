@@ -115,10 +115,7 @@ func (r *Running) withProgress(next func(abi.Progress)) func(abi.Progress) {
 	}
 }
 
-// stopped returns the response and the error of a call, or ErrStopped if the call failed because Stop canceled it.
-func stopped(ctx context.Context, response *abi.Response, err error) (*abi.Response, error) {
-	if errors.Is(context.Cause(ctx), ErrStopped) && (err != nil || response.IsError) {
-		return nil, ErrStopped
-	}
-	return response, err
+// stopped reports whether Stop canceled the call and its response only says so.
+func stopped(ctx context.Context, response *abi.Response) bool {
+	return errors.Is(context.Cause(ctx), ErrStopped) && response.IsError
 }

@@ -1,6 +1,7 @@
 package pipeline
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -57,8 +58,16 @@ func (p *Pipeline) recordedCaller(c *Caller) Caller {
 	return recorded
 }
 
-// scanArguments masks secrets in arguments, or refuses them.
-func (p *Pipeline) scanArguments(name string, arguments json.RawMessage, record *openRecord) (json.RawMessage, error) {
+// scanArguments masks secrets in the arguments of a call, or refuses them.
+func (p *Pipeline) scanArguments(_ context.Context, c *served) (err error) {
+	if len(c.request.Arguments) > 0 {
+		c.request.Arguments, err = p.maskArguments(c.record.Name, c.request.Arguments, c.record)
+	}
+	return err
+}
+
+// maskArguments masks secrets in arguments, or refuses them.
+func (p *Pipeline) maskArguments(name string, arguments json.RawMessage, record *openRecord) (json.RawMessage, error) {
 	s := p.scanner()
 	if s == nil {
 		return arguments, nil
@@ -68,9 +77,9 @@ func (p *Pipeline) scanArguments(name string, arguments json.RawMessage, record 
 }
 
 // scanResult masks secrets in a response, or refuses it.
-func (p *Pipeline) scanResult(name string, response *abi.Response, record *openRecord) error {
-	s := p.scanner()
-	if s == nil || response == nil {
+func (p *Pipeline) scanResult(_ context.Context, c *served) error {
+	s, response := p.scanner(), c.response
+	if s == nil {
 		return nil
 	}
 	texts, labels := modelTexts(response)
@@ -82,7 +91,7 @@ func (p *Pipeline) scanResult(name string, response *abi.Response, record *openR
 		masked, more := s.JSON(secretscan.Results, response.StructuredContent)
 		response.StructuredContent, found = masked, append(found, more...)
 	}
-	return record.addFindings(name, secretscan.Results, found)
+	return c.record.addFindings(c.record.Name, secretscan.Results, found)
 }
 
 // modelTexts returns the texts of a response that a model reads, list by list, and the labels that stand beside them:

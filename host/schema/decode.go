@@ -31,6 +31,8 @@ type shape struct {
 	load, bytes [maxDepth]float64
 	// values counts all values, forks those that may be a subschema: objects and booleans.
 	values, forks int
+	// fractions reports whether a number has a fraction or an exponent, nulls whether a value is null.
+	fractions, nulls bool
 }
 
 // decodeJSON decodes data the way that encoding/json does with UseNumber, but strictly: what is not valid UTF-8,
@@ -151,6 +153,7 @@ func (d *jsonDecoder) value(token jsonread.Token, depth int) (any, error) {
 	case '0':
 		return d.number(string(token.Raw))
 	case 'n':
+		d.shape.nulls = true
 		return nil, nil
 	default:
 		d.shape.forks++
@@ -167,6 +170,7 @@ func (d *jsonDecoder) number(text string) (any, error) {
 	if !bounded(text) {
 		return nil, d.fail("is a number beyond the range of a double, or too long")
 	}
+	d.shape.fractions = d.shape.fractions || strings.ContainsAny(text, ".eE")
 	return json.Number(text), nil
 }
 

@@ -97,27 +97,14 @@ func Compile(data []byte) (*Schema, error) {
 // A value that is not valid JSON, repeats a key, nests deeper than 64 levels, holds more than 100,000 values or takes
 // too many steps to check is an error too.
 func (s *Schema) Validate(data []byte) error {
-	return s.validate(data, func(any) error { return nil })
-}
-
-// ValidateArguments is Validate for arguments of a guest. It also refuses a property that no subschema of its object
-// declares, if one declares it in another case: encoding/json takes it for the declared one, which neither the schema
-// nor a policy has looked at then. This holds at every depth, also where the schema allows further properties.
-func (s *Schema) ValidateArguments(data []byte) error {
-	return s.validate(data, func(value any) error {
-		if !s.spellings.mayDiffer(value) {
-			return nil
-		}
-		c := caseChecker{spellings: &s.spellings}
-		return c.check(value, []*jsonschema.Schema{s.compiled})
-	})
+	return s.validate(data, new(shape), func(any) error { return nil })
 }
 
 // errTooMuchWork is the error for a value that takes too many steps to check.
 var errTooMuchWork = jsonError("", "is too large to be checked against its schema: make it smaller")
 
-// validate checks a value, and also with check if it matches the schema.
-func (s *Schema) validate(data []byte, check func(value any) error) error {
+// validate checks a value, and also with check if it matches the schema. It sets the shape of a value that is valid JSON.
+func (s *Schema) validate(data []byte, found *shape, check func(value any) error) error {
 	texts := bytepool.Get()
 	defer bytepool.Put(texts) // errors have copies of what they quote
 	d := jsonDecoder{tokens: jsonread.Reader{Data: data}, texts: *texts}
@@ -126,6 +113,7 @@ func (s *Schema) validate(data []byte, check func(value any) error) error {
 	if err != nil {
 		return err
 	}
+	*found = *shape
 	if work(s.costs, shape) > maxWork {
 		return errTooMuchWork
 	}

@@ -1,6 +1,7 @@
 package schema_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -317,7 +318,7 @@ func BenchmarkValidate(b *testing.B) {
 			compiled, data := mustCompile(b, forecastSchema), []byte(value)
 			b.ReportAllocs()
 			for b.Loop() {
-				if err := compiled.ValidateArguments(data); (err != nil) != (name == "refuse") {
+				if _, err := compiled.Arguments(data); (err != nil) != (name == "refuse") {
 					b.Fatal(err)
 				}
 			}
@@ -339,12 +340,12 @@ func TestPropertyInAnotherCase(t *testing.T) {
 		if err := json.Unmarshal([]byte(document), &fields); err != nil || fields.Path+fields.Task != "b" {
 			t.Errorf("%s is decoded to %+v, %v", document, fields, err)
 		}
-		if err := compiled.ValidateArguments([]byte(document)); err == nil || !strings.Contains(err.Error(), "did you mean") {
+		if _, err := compiled.Arguments([]byte(document)); err == nil || !strings.Contains(err.Error(), "did you mean") {
 			t.Errorf("%s: %v", document, err)
 		}
 	}
 	for _, document := range []string{`{"path":"a","other":"b","Other":"c"}`, `{"ID":1,"id":2}`, `{"other":{"PATH":1}}`} {
-		if err := compiled.ValidateArguments([]byte(document)); err != nil {
+		if _, err := compiled.Arguments([]byte(document)); err != nil {
 			t.Errorf("%s: %v", document, err)
 		}
 	}
@@ -385,7 +386,7 @@ func TestNestedPropertyInAnotherCase(t *testing.T) {
 			t.Parallel()
 			compiled := mustCompile(t, c.schema)
 			want := c.want + `unknown property "`
-			err := compiled.ValidateArguments([]byte(c.document))
+			_, err := compiled.Arguments([]byte(c.document))
 			if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "\n") {
 				t.Errorf("got %v, want %s", err, want)
 			}
@@ -411,7 +412,7 @@ func TestNestedPropertyInAnotherCase(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if err := mustCompile(t, c[0]).ValidateArguments([]byte(c[1])); err != nil {
+			if _, err := mustCompile(t, c[0]).Arguments([]byte(c[1])); err != nil {
 				t.Error(err)
 			}
 		})
@@ -436,13 +437,13 @@ func TestSpellingWork(t *testing.T) {
 	if err := compiled.Validate([]byte(document)); err != nil {
 		t.Error(err)
 	}
-	err := compiled.ValidateArguments([]byte(document))
+	_, err := compiled.Arguments([]byte(document))
 	if err == nil || !strings.Contains(err.Error(), "too large to be checked") {
 		t.Errorf("got %v", err)
 	}
 	long := strings.Repeat("x", 1<<20)
 	compiled = mustCompile(t, `{"type":"object","additionalProperties":{"items":{"properties":{"path":{}}}}}`)
-	err = compiled.ValidateArguments([]byte(`{"` + long + `":[` + strings.Repeat(`{"path":0},`, 40_000) + `{"PATH":0}]}`))
+	_, err = compiled.Arguments([]byte(`{"` + long + `":[` + strings.Repeat(`{"path":0},`, 40_000) + `{"PATH":0}]}`))
 	if err == nil || len(err.Error()) > 2000 {
 		t.Errorf("got %.300v", err)
 	}
@@ -470,7 +471,7 @@ func FuzzSchema(f *testing.F) {
 			return
 		}
 		err = s.Validate([]byte(value))
-		asArguments := s.ValidateArguments([]byte(value))
+		_, asArguments := s.Arguments([]byte(value))
 		if err != nil && asArguments == nil {
 			t.Fatalf("accepted as arguments: %v", err)
 		}
@@ -508,7 +509,7 @@ func TestHostileTextsInErrors(t *testing.T) {
 		`{"camel\u0043ase":1,"CAMEL\u0043ASE":1,"m":1}`,
 		`{"\u0041":1,"\u0041":2}`, `{"a":"\u0041`, `{"a":"\ud800 \u0041"}`, `["\u0041"]`, `"\u0041"`,
 	} {
-		err := s.ValidateArguments([]byte(value))
+		_, err := s.Arguments([]byte(value))
 		if err == nil {
 			t.Fatalf("%s is accepted", value)
 		}
@@ -516,11 +517,93 @@ func TestHostileTextsInErrors(t *testing.T) {
 	}
 	for n := range 100 {
 		other := strings.Repeat(`\u005a\u005a`, 1+n*10)
-		_ = s.ValidateArguments([]byte(`{"` + other + `":"` + other + `","c":"` + other + `","a":["` + other + `"]}`))
+		_, _ = s.Arguments([]byte(`{"` + other + `":"` + other + `","c":"` + other + `","a":["` + other + `"]}`))
 	}
 	for value, err := range kept {
 		if got := fmt.Sprintf("%v %#v", err, err); got != texts[value] {
 			t.Errorf("%s: the error was %s and is now %s", value, texts[value], got)
 		}
 	}
+}
+
+// TestArguments: guests read integers as integers, and do not see the null of a client for what it does not give.
+func TestArguments(t *testing.T) {
+	t.Parallel()
+	compiled := mustCompile(t, `{"type":"object","required":["n"],"additionalProperties":false,"properties":{
+		"n":{"type":"integer"},"x":{"type":"number"},"s":{"type":"string"},"e":{"enum":["a","b"]},
+		"maybe":{"type":["integer","null"]},"any":{},"either":{"anyOf":[{"type":"integer"},{"type":"string"}]},
+		"list":{"type":"array","items":{"$ref":"#/$defs/point"}},"map":{"type":"object",
+		"additionalProperties":{"type":"integer"}},"ids":{"type":"array","items":{"type":"integer"}}},
+		"$defs":{"point":{"type":"object","required":["x"],"properties":{"x":{"type":"integer"},"y":{"type":"string"}}}}}`)
+	for given, want := range map[string]string{
+		`{"n": 5}`:                       `{"n": 5}`, // unchanged, with its white space
+		`{"n": 5.0}`:                     `{"n":5}`,
+		`{"n":5e0,"x":5.0}`:              `{"n":5,"x":5.0}`,
+		`{"n":-1.50e2}`:                  `{"n":-150}`,
+		`{"n":0.05E+2}`:                  `{"n":5}`,
+		`{"n":100e-2}`:                   `{"n":1}`,
+		`{"n":-0.0}`:                     `{"n":0}`,
+		`{"n":0e300}`:                    `{"n":0}`,
+		`{"n":9007199254740993.0}`:       `{"n":9007199254740993}`,
+		`{"n":18446744073709551615.0}`:   `{"n":18446744073709551615}`,
+		`{"n":1e19}`:                     `{"n":10000000000000000000}`,
+		`{"n":1e20}`:                     `{"n":1e20}`, // none of 64 bits
+		`{"n":1e400}`:                    `{"n":1e400}`,
+		`{"n":1,"either":2.0,"any":3.0}`: `{"n":1,"either":2,"any":3.0}`,
+		`{"n":1,"list":[{"x":2.0,"y":null}],"map":{"a":1e1},"ids":[1.0,2]}`: `{"n":1,"list":[{"x":2}],"map":{"a":10},"ids":[1,2]}`,
+		`{"s":null,"n":1}`:              `{"n":1}`,
+		`{"n":1,"s":null,"e":null}`:     `{"n":1}`,
+		`{"n":1,"maybe":null,"s":null}`: `{"n":1,"maybe":null}`,
+		`{"n":1,"any":null}`:            `{"n":1,"any":null}`,
+		"{\"n\":1,\"s\":\"a\\u00e9\"}":  "{\"n\":1,\"s\":\"a\\u00e9\"}",
+	} {
+		got, err := compiled.Arguments([]byte(given))
+		if err != nil || string(got) != want {
+			t.Errorf("%s became %s, %v; want %s", given, got, err, want)
+		}
+	}
+	for given, want := range map[string]string{
+		`{"n":"1"}`:                        "n: must be an integer, not a string",
+		`{"n":5.5}`:                        "n: must be an integer, not a number",
+		`{"n":1e1000000}`:                  "n: is a number beyond the range",
+		`{"n":null}`:                       "n: must be an integer, not null",
+		`{"n":null,"s":null}`:              "n: must be an integer, not null",
+		`{"n":1,"other":null}`:             `unknown property "other"`,
+		`{"n":1,"N":null}`:                 `did you mean "n"?`,
+		`{"n":1,"ids":[null]}`:             "ids[0]: must be an integer, not null",
+		`{"n":"1","s":null}`:               "n: must be an integer, not a string",
+		`{"n":1,"list":[{"x":null}]}`:      "list[0].x: must be an integer, not null",
+		`{"n":1,"s":null,"list":[{}]}`:     "list[0].x: is missing",
+		`{"n":1,"s":null,"either":[null]}`: "either: fits none of the alternatives",
+	} {
+		got, err := compiled.Arguments([]byte(given))
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %s, %v; want %q", given, got, err, want)
+		}
+		if err != nil && strings.Contains(err.Error(), "s: must be a string, not null") {
+			t.Errorf("%s: the error is about what is absent: %v", given, err)
+		}
+	}
+}
+
+// FuzzArguments: the arguments that guests see match the schema, are equal to those that were given except for absent
+// members, and stay as they are when they pass again.
+func FuzzArguments(f *testing.F) {
+	compiled := mustCompile(f, `{"type":"object","properties":{"n":{"type":"integer"},"s":{"type":"string"},
+		"list":{"type":"array","items":{"type":"object","properties":{"n":{"type":"integer"}}}}}}`)
+	f.Add([]byte(`{"n":5.0,"s":null,"list":[{"n":1e2},{"n":null}]}`))
+	f.Add([]byte(`{"n":-0.0e400}`))
+	f.Fuzz(func(t *testing.T, given []byte) {
+		got, err := compiled.Arguments(given)
+		if err != nil {
+			return
+		}
+		if err := compiled.Validate(got); err != nil {
+			t.Errorf("%s became %s: %v", given, got, err)
+		}
+		again, err := compiled.Arguments(got)
+		if err != nil || !bytes.Equal(again, got) {
+			t.Errorf("%s became %s, and then %s, %v", given, got, again, err)
+		}
+	})
 }

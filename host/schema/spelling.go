@@ -78,7 +78,7 @@ type caseChecker struct {
 
 // check checks a value that schemas apply to. The error has the problems of one object.
 func (c *caseChecker) check(value any, schemas []*jsonschema.Schema) error {
-	schemas = c.withInPlace(schemas)
+	schemas = withInPlace(schemas, &c.work)
 	switch value := value.(type) {
 	case map[string]any:
 		if err := c.checkNames(value, schemas); err != nil {
@@ -103,12 +103,13 @@ func (c *caseChecker) check(value any, schemas []*jsonschema.Schema) error {
 	return nil
 }
 
-// withInPlace returns schemas and all that apply to the same value as one of them.
-func (c *caseChecker) withInPlace(schemas []*jsonschema.Schema) (all []*jsonschema.Schema) {
+// withInPlace returns schemas and all that apply to the same value as one of them. It adds to work the number of those
+// that it looked at.
+func withInPlace(schemas []*jsonschema.Schema, work *int) (all []*jsonschema.Schema) {
 	seen := map[*jsonschema.Schema]bool{}
 	var add func([]*jsonschema.Schema)
 	add = func(schemas []*jsonschema.Schema) {
-		c.work += len(schemas)
+		*work += len(schemas)
 		for _, s := range schemas {
 			if !seen[s] {
 				seen[s] = true

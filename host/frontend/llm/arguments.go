@@ -8,7 +8,7 @@ import (
 	"github.com/hako-run/hako/internal/strictjson"
 )
 
-// newCall parses the arguments that a model wrote. An empty string is an empty object.
+// newCall parses the arguments that a model wrote. An empty string and null are an empty object.
 func newCall(id, name, arguments string) Call {
 	call := Call{ID: id, Name: name, Arguments: json.RawMessage("{}")}
 	text := bytes.TrimSpace([]byte(arguments))
@@ -20,9 +20,7 @@ func newCall(id, name, arguments string) Call {
 	case err != nil:
 		call.Invalid = fmt.Sprintf("The arguments are not a JSON object (%v). Call the tool again with valid JSON.",
 			err)
-	case object == nil:
-		call.Invalid = "The arguments are null instead of a JSON object. Call the tool again with valid JSON."
-	default:
+	case object != nil:
 		call.Arguments = text
 	}
 	return call

@@ -360,9 +360,19 @@ func TestStops(t *testing.T) {
 	}
 }
 
+// TestAbsentArguments: models write no arguments in several ways.
+func TestAbsentArguments(t *testing.T) {
+	t.Parallel()
+	for _, arguments := range []string{"", " ", "null", "{}"} {
+		if call := newCall("1", "a", arguments); call.Invalid != "" || string(call.Arguments) != "{}" {
+			t.Errorf("%q: %+v", arguments, call)
+		}
+	}
+}
+
 func TestMalformedArguments(t *testing.T) {
 	t.Parallel()
-	for _, arguments := range []string{`{"location":`, `["東京"]`, `null`, `{"a":1}{"b":2}`, `{"location":"東京"`, "\xff"} {
+	for _, arguments := range []string{`{"location":`, `["東京"]`, `{"a":1}{"b":2}`, `{"location":"東京"`, "\xff"} {
 		eachProvider(t, func(t *testing.T, provider string) {
 			w := newWorld(t, provider,
 				script.Step{When: regexp.MustCompile("天気"),

@@ -47,8 +47,8 @@ type Reader struct {
 	// Tool is the name under which the caller is offered read_result. Empty: it is not, and the caller has to read the
 	// resource.
 	Tool string
-	// Programs reports whether the caller can also run programs that call Tool.
-	Programs bool
+	// Program is the tool that runs programs for the caller, which can call Tool too. Empty means that there is none.
+	Program string
 }
 
 // Shorten keeps the texts and the structured content of a tool's response for the reader if they have more than limit
@@ -143,8 +143,8 @@ func (r *Reader) way(id string) (note, link string) {
 		return fmt.Sprintf("the resource %s has the whole", uriOf(id)), "The whole result."
 	}
 	note = fmt.Sprintf("%s with {\"id\": %q} reads parts of it", r.Tool, id)
-	if r.Programs {
-		note += fmt.Sprintf(", and so does tools.%s in a program of run_code", r.Tool)
+	if r.Program != "" {
+		note += fmt.Sprintf(", and so does tools.%s in a program of %s", r.Tool, r.Program)
 	}
 	return note, fmt.Sprintf("The whole result, which %s reads in parts.", r.Tool)
 }
