@@ -206,6 +206,7 @@ func (c *stdioConn) Read(context.Context) (jsonrpc.Message, error) {
 
 // accept returns a line's message, or answers an invalid line and returns nil.
 func (c *stdioConn) accept(l line) (jsonrpc.Message, error) {
+	l.data = transport.TrimMark(l.data)
 	if !l.long && len(bytes.TrimSpace(l.data)) == 0 {
 		return nil, nil
 	}

@@ -66,6 +66,12 @@ func TestMalformedLines(t *testing.T) {
 			< {"jsonrpc":"2.0","error":{"code":-32700,"message":"the line is not valid JSON: byte 1: invalid character 'h' in literal true (expecting 'r')"}}
 			> {"jsonrpc":"2.0","id":1,"method":"ping"}
 			< {"jsonrpc":"2.0","id":1,"result":{}}`,
+		"byte order mark": `
+			> ` + "\ufeff" + `{"jsonrpc":"2.0","id":1,"method":"ping"}
+			< {"jsonrpc":"2.0","id":1,"result":{}}
+			> ` + "\ufeff" + `
+			> {"jsonrpc":"2.0","id":2,"method":"ping"}
+			< {"jsonrpc":"2.0","id":2,"result":{}}`,
 		"cut off": `
 			> {"jsonrpc":"2.0","id":1,"method":"ping"
 			< {"jsonrpc":"2.0","error":{"code":-32700,"message":"the line is not valid JSON: it ends early"}}

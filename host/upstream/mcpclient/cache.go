@@ -48,6 +48,7 @@ type cacheFile struct {
 	Resources []*mcp.Resource         `json:"resources"`
 	Templates []*mcp.ResourceTemplate `json:"resourceTemplates"`
 	Cut       []string                `json:"cut,omitempty"`
+	Failed    []string                `json:"failed,omitempty"`
 }
 
 // errChanged is the error of a file that another configuration, or another version of hako, has written.
@@ -114,7 +115,8 @@ func readCache(data []byte) (*cacheFile, error) {
 	}
 	f.Tools, f.Prompts = usable(f.Tools), usable(f.Prompts)
 	f.Resources, f.Templates = usable(f.Resources), usable(f.Templates)
-	f.Cut = slices.DeleteFunc(f.Cut, func(kind string) bool { return !slices.Contains(listKinds, kind) })
+	f.Cut = slices.DeleteFunc(f.Cut, func(kind string) bool { return !slices.Contains(listKinds[:], kind) })
+	f.Failed = slices.DeleteFunc(f.Failed, func(kind string) bool { return !slices.Contains(listKinds[:], kind) })
 	return f, nil
 }
 
@@ -146,6 +148,9 @@ func (c *cache) save(l *listing, version string, changed bool) error {
 	}
 	f := cacheFile{Format: cacheFormat, Configuration: c.fingerprint, Tools: l.tools, Prompts: l.prompts,
 		Resources: l.resources, Templates: l.templates, Cut: l.cut}
+	for _, list := range l.failed {
+		f.Failed = append(f.Failed, list.kind)
+	}
 	if version == legacyVersion {
 		f.Protocol = version
 	}

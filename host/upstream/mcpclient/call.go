@@ -46,12 +46,14 @@ func (s *server) Call(parent context.Context, inv *catalog.Invocation) (_ *abi.R
 	ctx, clock, stop := callclock.Start(parent, limits.Time)
 	defer stop()
 	response, err := s.attempt(ctx, clock, inv)
-	if errors.Is(err, mcp.ErrSessionMissing) {
+	if errors.Is(err, errSessionLost) {
 		response, err = s.attempt(ctx, clock, inv)
 	}
 	switch {
 	case err != nil && parent.Err() == nil && clock.Expired():
-		return nil, newLimitError(s.spec.Name, limit.Time, limits.Time.String())
+		late := newLimitError(s.spec.Name, limit.Time, limits.Time.String())
+		late.odd = s.takeOdd()
+		return nil, late
 	case err != nil:
 		return nil, s.callError(parent, inv.Request.Method, err)
 	case int64(size(response)) > limits.Output:
@@ -66,23 +68,34 @@ func (s *server) attempt(ctx context.Context, clock *callclock.Clock, inv *catal
 	if err != nil {
 		return nil, err
 	}
-	f := &callOutcome{token: rand.Text()}
-	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, callOutcomeKey{}, f))
+	token := rand.Text()
+	ctx, cancel := context.WithCancelCause(context.WithValue(ctx, tokenKey{}, token))
 	defer cancel(nil)
 	defer context.AfterFunc(x.ctx, func() { cancel(context.Cause(x.ctx)) })()
-	o, end := x.begin(ctx, inv, clock, f.token)
+	o, end := x.begin(ctx, inv, clock, token)
 	response, err := s.do(ctx, x, o)
 	end(ctx.Err() != nil)
 	if err == nil && inv.Request.Method == abi.CallTool {
 		o.explainUnanswered(s.spec.Name, response)
 	}
-	if refusal := f.refusal.Load(); err != nil && refusal != nil && answered(err) == nil {
-		err = *refusal
-	}
-	if err != nil && ctx.Err() == nil {
+	if err != nil && (ctx.Err() == nil || errors.Is(err, errSessionLost)) {
 		s.suspect(x, err)
 	}
+	if ended := context.Cause(x.ctx); errors.Is(err, context.Canceled) && ended != nil {
+		err = ended
+	}
 	return response, err
+}
+
+// takeOdd returns the beginning of a response of the server that belonged to no request, or empty.
+func (s *server) takeOdd() string {
+	s.mu.Lock()
+	x := s.session
+	s.mu.Unlock()
+	if x == nil {
+		return ""
+	}
+	return x.requests.takeOdd()
 }
 
 // suspect handles a session in which a call has failed. A session that is over is not used again. Otherwise the server
@@ -90,9 +103,15 @@ func (s *server) attempt(ctx context.Context, clock *callclock.Clock, inv *catal
 func (s *server) suspect(x *session, err error) {
 	var bad *answerError
 	var unsent *unreachable
+	var refused *statusError
 	switch {
+	case errors.Is(err, errSessionLost):
+		s.lost(x)
+		x.end(cause.WithoutURL(err))
+	case errors.As(err, &refused):
+		x.change()
 	case answered(err) != nil, errors.As(err, &bad), errors.As(err, &unsent):
-	case x.program != nil, errors.Is(err, mcp.ErrSessionMissing), errors.Is(err, mcp.ErrConnectionClosed):
+	case x.program != nil, errors.Is(err, mcp.ErrConnectionClosed):
 		s.lost(x)
 		x.end(cause.WithoutURL(err))
 	default:

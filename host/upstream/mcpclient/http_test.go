@@ -139,11 +139,11 @@ func TestHTTPFailures(t *testing.T) {
 		want    string
 		outcome pipeline.Outcome
 	}{
-		"401": {status(401), "unauthorized", pipeline.ToolError},
-		"403": {status(403), "forbidden", pipeline.ToolError},
-		"429": {status(429), "too many requests", pipeline.ToolError},
-		"500": {status(500), "internal server error", pipeline.ToolError},
-		"503": {status(503), "service unavailable", pipeline.ToolError},
+		"401": {status(401), "failed: status 401 Unauthorized", pipeline.ToolError},
+		"403": {status(403), "status 403 Forbidden", pipeline.ToolError},
+		"429": {status(429), "status 429 Too Many Requests", pipeline.ToolError},
+		"500": {status(500), "status 500 Internal Server Error", pipeline.ToolError},
+		"503": {status(503), "status 503 Service Unavailable", pipeline.ToolError},
 		"hang": {func(_ http.ResponseWriter, r *http.Request) {
 			<-r.Context().Done()
 		}, "did not respond within 300ms", pipeline.Timeout},
@@ -158,15 +158,15 @@ func TestHTTPFailures(t *testing.T) {
 		"truncated events": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
 			fmt.Fprint(w, "event: message\ndata: {\"jsonrpc\":\"2.0\",\"id\":")
-		}, "failed", pipeline.ToolError},
+		}, `the stream ended with this instead: {"jsonrpc":"2.0","id":`, pipeline.ToolError},
 		"truncated JSON": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			fmt.Fprint(w, `{"jsonrpc":"2.0","id":`)
-		}, "failed", pipeline.ToolError},
+		}, `it is not a response to the request: {"jsonrpc":"2.0","id":`, pipeline.ToolError},
 		"no MCP": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
 			fmt.Fprint(w, "<html>secret detail")
-		}, "failed", pipeline.ToolError},
+		}, "it has the content type text/html, not JSON or an event stream", pipeline.ToolError},
 		"endless JSON": {func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			for r.Context().Err() == nil {
@@ -229,17 +229,142 @@ func TestRedirectElsewhere(t *testing.T) {
 	}
 }
 
-// TestHTTPSessionGone: a call that finds its session forgotten is made again in a new one.
-func TestHTTPSessionGone(t *testing.T) {
+// TestHTTPBadResponses: a response that cannot be read, and a status, are the error of their call, at once and by name.
+// The call in flight beside it goes on in the same session. Forms that can be read are.
+func TestHTTPBadResponses(t *testing.T) {
 	t.Parallel()
 	w := newWeb(t)
 	spec := w.spec("web")
 	spec.ProtocolVersion = "2025-11-25"
 	r := newRig(t, spec)
-	r.call("web_echo", "{}")
-	w.restart()
-	if got := r.call("web_echo", `{"text":"still here"}`); text(got) != "still here" {
-		t.Errorf("got %q", text(got))
+	started, finish := make(chan bool, 1), make(chan bool)
+	var answer atomic.Pointer[http.HandlerFunc]
+	w.failWith(func(out http.ResponseWriter, req *http.Request) {
+		body, _ := io.ReadAll(req.Body)
+		if bytes.Contains(body, []byte("slow")) {
+			started <- true
+			<-finish
+		} else if f := *answer.Load(); f != nil {
+			req.Body = io.NopCloser(bytes.NewReader(body))
+			f(out, req)
+			return
+		}
+		out.Header().Set("Content-Type", "application/json")
+		_, _ = out.Write(replyTo(body, `"result":{"content":[{"type":"text","text":"slow done"}]}`))
+	})
+	slow := make(chan string)
+	go func() { slow <- text(r.call("web_echo", `{"text":"slow"}`)) }()
+	<-started
+	for name, test := range map[string]struct {
+		status            int
+		media, body, want string
+	}{
+		"content type":   {200, "application/json", `"result":{"content":[{"type":"video"}]}`, `content[0] has the type "video"`},
+		"no number":      {200, "application/json", `"result":{"content":[],"structuredContent":NaN}`, "not valid JSON"},
+		"in an event":    {200, "text/event-stream", `"result":{"content":[],"structuredContent":NaN}`, "not valid JSON"},
+		"error as text":  {200, "application/json", `"error":"broken"`, `"broken"`},
+		"as text":        {200, "text/plain", `"result":{"content":[{"type":"text","text":"fine"}]}`, "fine"},
+		"no type":        {200, "", `"result":{"content":[{"type":"text","text":"fine"}]}`, "fine"},
+		"empty":          {200, "application/json", "", "the status 200 and no body"},
+		"accepted":       {202, "", "", "the status 202 and no body"},
+		"no stream":      {200, "text/event-stream", "", "the event stream ended without the response"},
+		"400":            {400, "text/plain", "secret", "status 400 Bad Request"},
+		"400 of JSON":    {400, "application/json", `"error":{"code":-32602,"message":"text is too short"}`, "text is too short"},
+		"401 of JSON":    {401, "application/json", `"error":{"code":-32001,"message":"expired"}`, "status 401 Unauthorized"},
+		"403 of nothing": {403, "", "", "status 403 Forbidden"},
+		"413":            {413, "text/html", "secret", "status 413 Request Entity Too Large"},
+		"500 of JSON":    {500, "application/json", `"error":{"code":-32603,"message":"the disk is full"}`, "the disk is full"},
+	} {
+		f := http.HandlerFunc(func(out http.ResponseWriter, req *http.Request) {
+			body, _ := io.ReadAll(req.Body)
+			out.Header().Set("Content-Type", test.media)
+			out.Header().Set("Mcp-Session-Id", "another")
+			out.WriteHeader(test.status)
+			reply := []byte(test.body)
+			if strings.HasPrefix(test.body, `"`) {
+				reply = replyTo(body, test.body)
+			}
+			if test.media == "text/event-stream" && len(reply) > 0 {
+				reply = fmt.Appendf(nil, "data: %s\n\n", reply)
+			}
+			_, _ = out.Write(reply)
+		})
+		answer.Store(&f)
+		if got := text(r.call("web_echo", `{"text":"x"}`)); !strings.Contains(got, test.want) || strings.Contains(got, "secret") {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
+	}
+	close(finish)
+	if got := <-slow; got != "slow done" {
+		t.Errorf("the call beside them got %q", got)
+	}
+	if s := r.status("web"); s.State != mcpclient.Up || s.Restarts != 0 {
+		t.Errorf("status is %+v", s)
+	}
+}
+
+// replyTo is the response to a request, with this result or error.
+func replyTo(request []byte, outcome string) []byte {
+	var message struct{ ID json.RawMessage }
+	_ = json.Unmarshal(request, &message)
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,%s}`, message.ID, outcome)
+}
+
+// TestHTTPSessionGone: a call whose session is forgotten is made again in a new one, however the server says so.
+func TestHTTPSessionGone(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		status int
+		body   string
+	}{
+		"the SDK's":         {},
+		"404 of JSON":       {404, `{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Session not found"}}`},
+		"404 with null":     {404, `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}`},
+		"404 of other JSON": {404, `{"error":"Session not found"}`},
+		"404 of HTML":       {404, `<html>`},
+		"400":               {400, `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request: No valid session ID provided"}}`},
+		"401 of text":       {401, "Unauthorized: session not found"},
+		"410":               {410, ""},
+		"200":               {200, `{"jsonrpc":"2.0","id":null,"error":{"code":-32001,"message":"Session not found"}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWeb(t)
+			front := http.HandlerFunc(w.ServeHTTP)
+			var seen, gone sync.Map // sessions
+			if test.status != 0 {
+				front = func(out http.ResponseWriter, req *http.Request) {
+					id := req.Header.Get("Mcp-Session-Id")
+					seen.Store(id, true)
+					if _, ok := gone.Load(id); ok {
+						out.Header().Set("Content-Type", "application/json")
+						out.WriteHeader(test.status)
+						_, _ = io.WriteString(out, test.body)
+						return
+					}
+					w.ServeHTTP(out, req)
+				}
+			}
+			server := httptest.NewServer(front)
+			t.Cleanup(func() {
+				server.CloseClientConnections()
+				server.Close()
+			})
+			r := newRig(t, mcpclient.Spec{Name: "web", URL: server.URL, ProtocolVersion: "2025-11-25"})
+			r.call("web_echo", "{}")
+			w.restart()
+			seen.Range(func(id, _ any) bool {
+				if id != "" {
+					gone.Store(id, true)
+				}
+				return true
+			})
+			for _, words := range []string{"still here", "and here"} {
+				if got := r.call("web_echo", `{"text":"`+words+`"}`); text(got) != words {
+					t.Errorf("got %q", text(got))
+				}
+			}
+		})
 	}
 }
 
@@ -318,6 +443,30 @@ func TestCredential(t *testing.T) {
 		mcpclient.Spec{Name: "web", URL: front.URL, Credential: "oauth"})
 	if got := text(r.call("web_echo", `{"text":"hello"}`)); got != "hello" || credentials.renewed.Load() != 1 {
 		t.Errorf("got %q after %d renewals", got, credentials.renewed.Load())
+	}
+}
+
+// onlyCredential is a credential that cannot be renewed.
+type onlyCredential struct{ *fakeCredentials }
+
+func (onlyCredential) Renew(context.Context, string, string, *broker.Credential, int, []byte) (*broker.Credential, error) {
+	return nil, nil
+}
+
+// TestRefusedCredential: the status of a response outranks an error in its body, and the error names the credential.
+func TestRefusedCredential(t *testing.T) {
+	t.Parallel()
+	w := newWeb(t)
+	r := newRigWith(t, func(o *mcpclient.Options) { o.Credentials = onlyCredential{new(fakeCredentials)} },
+		mcpclient.Spec{Name: "web", URL: w.URL, Credential: "oauth"})
+	w.failWith(func(out http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		out.WriteHeader(http.StatusUnauthorized)
+		_, _ = out.Write(replyTo(body, `"error":{"code":-32603,"message":"token expired"}`))
+	})
+	want := "upstream server web failed: status 401 Unauthorized for the credential oauth: token expired"
+	if got := text(r.call("web_echo", "{}")); got != want {
+		t.Errorf("got %q", got)
 	}
 }
 

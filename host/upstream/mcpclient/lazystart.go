@@ -53,6 +53,9 @@ func (s *server) restore() {
 	}
 	l := &listing{tools: content.Tools, prompts: content.Prompts, resources: content.Resources,
 		templates: content.Templates, cut: content.Cut}
+	for _, kind := range content.Failed {
+		l.failed = append(l.failed, failedList{kind, "it failed when the server was last connected"})
+	}
 	if _, err := s.present(l); err != nil {
 		s.logger.Warn("the cached lists of an upstream server are not used", "err", oneLineOf(err.Error()))
 		return

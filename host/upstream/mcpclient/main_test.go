@@ -2,6 +2,7 @@ package mcpclient_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -112,6 +113,8 @@ var serverKinds = map[string]func(context.Context) error{
 	"crowd":  crowdServer,
 	"claims": claimsServer,
 	"nulls":  nullsServer,
+	"rude":   rudeServer,
+	"lists":  listsServer,
 }
 
 func initialized() any {
@@ -255,6 +258,106 @@ func claimsServer(context.Context) error {
 	t := toolNamed("wipe")
 	t["annotations"] = map[string]any{"readOnlyHint": true, "destructiveHint": true, "title": "Wipe"}
 	return listing(t)
+}
+
+// rudeServer answers a call with the text in its argument, where ID stands for the id of the request, after it has
+// answered the calls before it in the same way. The argument "slow" waits for the next call.
+func rudeServer(context.Context) error {
+	in := bufio.NewScanner(os.Stdin)
+	fmt.Print("\ufeff")
+	slow := ""
+	for in.Scan() {
+		var request struct {
+			ID     json.RawMessage
+			Method string
+			Params struct{ Arguments struct{ Text string } }
+		}
+		if err := json.Unmarshal(in.Bytes(), &request); err != nil {
+			return err
+		}
+		id, said := string(request.ID), request.Params.Arguments.Text
+		result := any(map[string]any{"tools": []any{toolNamed("say")}})
+		switch request.Method {
+		case "tools/call":
+			if said == "slow" {
+				slow = id
+				fmt.Fprintln(os.Stderr, "slow begins")
+				continue
+			}
+			fmt.Println(strings.ReplaceAll(said, "ID", id))
+			if said != "end" {
+				continue
+			}
+			id, result = slow, map[string]any{"content": []any{map[string]any{"type": "text", "text": "slow done"}}}
+		case "initialize":
+			result = initialized()
+		case "tools/list":
+		default:
+			fmt.Println(`{"level":30,"method":"` + request.Method + `","id":` + cmp.Or(id, "0") + `,"error":"unknown"}`)
+			if id != "" {
+				fmt.Printf(`Oops: {"jsonrpc":"2.0","id":"%s","error":{"code":-32601,"message":"what?"}}`+"\n", id)
+			}
+			continue
+		}
+		reply, err := json.Marshal(map[string]any{"jsonrpc": "2.0", "id": json.RawMessage(id), "result": result})
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%s\n", reply)
+	}
+	return in.Err()
+}
+
+// listsServer announces all lists. Those in asFailing fail, with this code or without a response.
+func listsServer(context.Context) error {
+	return rawExchange(func(id, method string) string {
+		failing := strings.Split(os.Getenv(asFailing), ",")
+		kind, isList := strings.CutSuffix(method, "/list")
+		switch {
+		case method == "initialize":
+			all := map[string]any{"tools": struct{}{}, "prompts": struct{}{}, "resources": struct{}{}}
+			result, _ := json.Marshal(map[string]any{"protocolVersion": "2025-11-25", "capabilities": all,
+				"serverInfo": map[string]any{"name": "raw", "version": "1"}})
+			return `"result":` + string(result)
+		case !isList:
+			return `"error":{"code":-32601,"message":"what?"}`
+		}
+		for _, f := range failing {
+			if name, code, _ := strings.Cut(f, " "); name == kind {
+				return `"error":{"code":` + code + `,"message":"not implemented"}`
+			}
+		}
+		switch kind {
+		case "tools":
+			return `"result":{"tools":[{"name":"x","inputSchema":{"type":"object"}}]}`
+		case "prompts":
+			return `"result":{"prompts":[{"name":"p"}]}`
+		case "resources":
+			return `"result":{"resources":[{"uri":"a://b","name":"r"}]}`
+		}
+		return `"result":{"resourceTemplates":[{"uriTemplate":"a://{b}","name":"t"}]}`
+	})
+}
+
+// asFailing has the lists that fail, each with a code: "prompts -32601,resources -32603".
+const asFailing = "HAKO_TEST_FAILING"
+
+// rawExchange writes a response with the member that answer returns for each request.
+func rawExchange(answer func(id, method string) string) error {
+	in := bufio.NewScanner(os.Stdin)
+	for in.Scan() {
+		var request struct {
+			ID     json.RawMessage
+			Method string
+		}
+		if err := json.Unmarshal(in.Bytes(), &request); err != nil {
+			return err
+		}
+		if request.ID != nil {
+			fmt.Printf(`{"jsonrpc":"2.0","id":%s,%s}`+"\n", request.ID, answer(string(request.ID), request.Method))
+		}
+	}
+	return in.Err()
 }
 
 // nullsServer has a prompt with null for an argument.

@@ -27,6 +27,15 @@ type listing struct {
 	// cut names the lists that were too long. enough reports whether no more pages should be requested.
 	cut    []string
 	enough func() bool
+	// failed are the lists that could not be requested.
+	failed []failedList
+}
+
+// failedList is a list that could not be requested, and why.
+type failedList struct{ kind, why string }
+
+func (l *listing) empty() bool {
+	return len(l.tools)+len(l.prompts)+len(l.resources)+len(l.templates) == 0
 }
 
 // digest identifies the contents of the listing.
@@ -43,6 +52,9 @@ func (l *listing) digest() (sum [sha256.Size]byte, err error) {
 			return sum, err
 		}
 	}
+	for _, list := range l.failed {
+		hash.Write([]byte(list.kind))
+	}
 	return [sha256.Size]byte(hash.Sum(nil)), nil
 }
 
@@ -53,6 +65,8 @@ type offer struct {
 	tools, prompts map[string]string
 	// omitted lists what is omitted, and why.
 	omitted []string
+	// kept reports whether entries are those of an earlier list, because the list failed.
+	kept bool
 	// parts counts those of the schemas that were compiled.
 	parts int
 }
@@ -63,8 +77,9 @@ const maxOffered = 256
 // maxParts bounds the parts of all schemas of a server: a compiled one keeps about 1 KiB for each.
 const maxParts = 20_000
 
-// newOffer converts a listing for the catalog. Each entry that breaks a rule is omitted.
-func newOffer(spec *Spec, l *listing) *offer {
+// newOffer converts a listing for the catalog. Each entry that breaks a rule is omitted. In the place of a list that
+// failed, the entries of before stay.
+func newOffer(spec *Spec, l *listing, before *offer) *offer {
 	o := &offer{manifest: new(manifest.Manifest), tools: map[string]string{}, prompts: map[string]string{}}
 	for _, kind := range l.cut {
 		o.omit("%s: there are more than the limits: %d pages, %d in total, %d MiB or %d values", kind, maxPages,
@@ -79,7 +94,35 @@ func newOffer(spec *Spec, l *listing) *offer {
 	for _, r := range l.templates {
 		o.addTemplate(spec, r)
 	}
+	for _, list := range l.failed {
+		kept := ""
+		if o.keep(list.kind, before) {
+			o.kept, kept = true, ". The earlier ones stay"
+		}
+		o.omit("%s: the server announces them, but the list failed: %s%s", list.kind, list.why, kept)
+	}
 	return o
+}
+
+// keep takes over the entries of a list from before, and reports whether there are any.
+func (o *offer) keep(kind string, before *offer) bool {
+	if before == nil {
+		return false
+	}
+	switch m, from := o.manifest, before.manifest; kind {
+	case "tools":
+		m.Tools, o.tools, o.parts = from.Tools, before.tools, before.parts
+		return len(m.Tools) > 0
+	case "prompts":
+		m.Prompts, o.prompts = from.Prompts, before.prompts
+		return len(m.Prompts) > 0
+	case "resources":
+		m.Resources = from.Resources
+		return len(m.Resources) > 0
+	default:
+		m.ResourceTemplates = from.ResourceTemplates
+		return len(m.ResourceTemplates) > 0
+	}
 }
 
 func (o *offer) omit(format string, args ...any) {

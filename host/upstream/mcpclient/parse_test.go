@@ -2,7 +2,6 @@ package mcpclient
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,10 +12,10 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/time/rate"
 
@@ -152,64 +151,228 @@ func TestSafeNames(t *testing.T) {
 	}
 }
 
-// filter passes a stream through lines.
-func filter(text string, most int, events bool) (out string, noise []string) {
-	l := newLines(context.Background(), strings.NewReader(text), most, rate.NewLimiter(rate.Inf, 1), new(meter),
-		new(atomic.Int64), func(line []byte) { noise = append(noise, string(line)) }, events)
-	l.source = bufio.NewReaderSize(strings.NewReader(text), 16)
-	data, _ := io.ReadAll(l)
+// newReader is a reader of lines or events with open requests.
+func newReader(ctx context.Context, source io.Reader, most, free int, events bool, noise func([]byte),
+	open ...int64) (io.Reader, *stream) {
+	in := inbound{requests: new(requests), noise: noise}
+	for _, id := range open {
+		in.requests.add(id, &exchange{method: "tools/call"})
+	}
+	s := newStream(ctx, source, most, rate.NewLimiter(0, free), new(meter), in)
+	if events {
+		e := &eventReader{stream: s}
+		return e, &e.stream
+	}
+	l := &lineReader{s}
+	return l, &l.stream
+}
+
+// filter passes a stream through a reader.
+func filter(text string, most int, events bool, open ...int64) (out string, noise []string) {
+	r, s := newReader(context.Background(), nil, most, 1<<20, events,
+		func(line []byte) { noise = append(noise, string(line)) }, open...)
+	s.source = bufio.NewReaderSize(strings.NewReader(text), 16)
+	data, _ := io.ReadAll(r)
 	return string(data), noise
 }
 
-func TestLines(t *testing.T) {
+func TestStreams(t *testing.T) {
 	t.Parallel()
 	big := strings.Repeat("z", 200)
-	refused := string(refusal(json.RawMessage("7"), codeTooLarge))
+	refused := string(refusal(7, codeTooLarge, refusalText[codeTooLarge]))
+	ping := `{"jsonrpc":"2.0","method":"ping","id":1}`
+	note := `{"jsonrpc":"2.0","method":"note"}`
 	for name, test := range map[string]struct {
 		in, out, noise string
 		events         bool
 	}{
-		"messages": {in: "{\"id\":1}\n{\"id\":2}\n", out: "{\"id\":1}\n{\"id\":2}\n"},
-		"no messages": {in: "hello\n\n{broken\n[1]\n{\"id\":1}\n", out: "{\"id\":1}\n",
-			noise: "hello|{broken|[1]"},
-		"too large, known": {in: `{"jsonrpc":"2.0","id":7,"result":{"x":"` + big + "\"}}\n{\"id\":2}\n",
-			out: refused + "{\"id\":2}\n"},
-		"too large, unknown": {in: `{"result":{"x":"` + big + "\"},\"id\":7}\n{\"id\":2}\n", out: "{\"id\":2}\n"},
-		"without an end":     {in: `{"id":1}`, out: `{"id":1}`},
-		"events": {in: "event: message\ndata: {\"id\":1}\n\n: ping\n",
-			out: "event: message\ndata: {\"id\":1}\n\n: ping\n", events: true},
-		"an event in parts": {in: "data: {\ndata: \"id\":1}\n\n", out: "data: {\ndata: \"id\":1}\n\n",
+		"messages":       {in: ping + "\n" + note + "\r\n", out: ping + "\n" + note + "\n"},
+		"no messages":    {in: "hello\n\n{broken\n[1]\n" + ping + "\n", out: ping + "\n", noise: "hello|{broken|[1]"},
+		"batch":          {in: "[" + ping + ", " + note + ",7]\n", out: ping + "\n" + note + "\n", noise: "7"},
+		"several":        {in: ping + note + "end\n", out: ping + "\n" + note + "\n", noise: "end"},
+		"without an end": {in: ping, out: ping + "\n"},
+		"too large, known": {in: `{"jsonrpc":"2.0","id":7,"result":{"x":"` + big + "\"}}\n" + ping + "\n",
+			out: refused + "\n" + ping + "\n"},
+		"too large, of unknown id": {in: `{"result":{"x":"` + big + "\"},\"id\":7}\n" + ping + "\n", out: ping + "\n",
+			noise: `{"result":`},
+		"too large, no response": {in: `{"method":"x` + big + "\",\"id\":7}\n" + ping + "\n", out: ping + "\n",
+			noise: `{"method":`},
+		"events": {in: "\ufeffevent: message\nid: 3\ndata: " + note + "\n\n: ping\n",
+			out: "id: 3\ndata: " + note + "\n\n", events: true},
+		"an event in parts": {in: "data: {\"jsonrpc\":\ndata:\"2.0\",\ndata: \"method\":\"x\"}\n\n",
+			out: "data: {\"jsonrpc\": \"2.0\",  \"method\":\"x\"}\n\n", events: true},
+		"carriage returns": {in: "data: " + note + "\r\rdata:" + note + "\r\n\r\n",
+			out: "data: " + note + "\n\ndata: " + note + "\n\n", events: true},
+		"only an id": {in: "id: 4\nretry: 9\ndata:\n\n", out: "id: 4\nretry: 9\n\n", events: true},
+		"another event, and no field": {in: "event: ping\ndata: x\n\nwhat\ndata: " + note + "\n\n",
+			out: "data: " + note + "\n\n", events: true},
+		"an event without an end": {in: "data: " + note, out: "data: " + note + "\n\n", events: true},
+		"a batch in an event": {in: "data: [" + ping + "," + note + "]\n\n",
+			out: "data: " + ping + "\n\ndata: " + note + "\n\n", events: true},
+		"a large event": {in: `data: {"jsonrpc":"2.0","id":7,"result":"` + big + "\"}\n\n",
+			out: "data: " + refused + "\n\n", events: true},
+		"a large line of another": {in: ":" + big + "\ndata: " + note + "\n\n", out: "data: " + note + "\n\n",
 			events: true},
-		"a large event": {in: `data: {"id":7,"result":"` + big + "\"}\n\n", out: "data:" + refused + "\n",
-			events: true},
-		"a large line of another": {in: ":" + big + "\ndata: {\"id\":1}\n", out: "data: {\"id\":1}\n", events: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			out, noise := filter(test.in, 100, test.events)
-			if out != test.out || strings.Join(noise, "|") != test.noise {
+			out, noise := filter(test.in, 100, test.events, 7, 8)
+			logged := strings.Join(noise, "|")
+			if out != test.out || !strings.HasPrefix(logged, test.noise) || test.noise == "" && logged != "" {
 				t.Errorf("got %q and %q, want %q and %q", out, noise, test.out, test.noise)
 			}
 		})
 	}
 }
 
-// FuzzLines: whatever a server writes, what comes out is bounded, and over stdio each line is JSON.
-func FuzzLines(f *testing.F) {
-	for _, seed := range []string{"{\"id\":1}\n", "data: {}\n", "{\"id\":1,\"result\":\"" + strings.Repeat("x", 300) + "\"}\n", "{\"id\":\"a\\ud800\",\"error\":1",
-		"{\"id\":1}\v\n"} {
+// TestResponses: what a server sends in the place of a response becomes the response to that request, which says what
+// was wrong. Nothing else does.
+func TestResponses(t *testing.T) {
+	t.Parallel()
+	const good = `{"jsonrpc":"2.0","id":7,"result":{"content":[]}}`
+	for name, test := range map[string]struct {
+		in string
+		// want is in the message of the error. Empty means that there is no error, and none that nothing passes.
+		want string
+		// alone reports whether no other request is open.
+		alone bool
+	}{
+		"good":                       {in: good},
+		"id as text":                 {in: strings.Replace(good, "7", `"7"`, 1)},
+		"id with a fraction":         {in: strings.Replace(good, "7", "7.0", 1)},
+		"after a byte order mark":    {in: "\ufeff" + good},
+		"in color":                   {in: "\x1b[2K\x1b[32m" + good + "\x1b[0m"},
+		"after text":                 {in: "Starting ... " + good},
+		"after text with a brace":    {in: "{starting} " + good},
+		"after a log record":         {in: `{"level":30,"msg":"x"} ` + good},
+		"result and null":            {in: good[:len(good)-1] + `,"error":null}`},
+		"not a number":               {in: `{"jsonrpc":"2.0","id":7,"result":{"structuredContent":{"m":NaN}}}`, want: "invalid character 'N'"},
+		"not a number, id last":      {in: `{"result":{"structuredContent":{"m":NaN}},"jsonrpc":"2.0","id":7}`, want: "not valid JSON"},
+		"not a number, after text":   {in: `INFO {"jsonrpc":"2.0","id":7,"result":NaN}`, want: "not valid JSON"},
+		"raw control character":      {in: "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"text\":\"a\x1bb\"}}", want: `a\u001bb`},
+		"cut off":                    {in: `{"jsonrpc":"2.0","id":7,"result":{"content":[`, want: "it ends early"},
+		"cut off in the id":          {in: `{"jsonrpc":"2.0","id":7`, want: "none"},
+		"without jsonrpc":            {in: `{"id":7,"result":{}}`, want: `"jsonrpc": "2.0"`},
+		"other version":              {in: `{"jsonrpc":"1.0","id":7,"result":{}}`, want: `"jsonrpc": "2.0"`},
+		"a log record with an id":    {in: `{"level":50,"id":7,"error":"x"}`, want: "none"},
+		"a log record in jsonrpc":    {in: `{"jsonrpc":"2.0","msg":"x"}`, want: "none"},
+		"neither result nor error":   {in: `{"jsonrpc":"2.0","id":7}`, want: "neither a result nor an error"},
+		"an error as text":           {in: `{"jsonrpc":"2.0","id":7,"error":"plain text"}`, want: `"plain text"`},
+		"an error without a message": {in: `{"jsonrpc":"2.0","id":7,"error":{"code":-1,"message":null}}`, want: `"message":null`},
+		"an error's code as text":    {in: `{"jsonrpc":"2.0","id":7,"error":{"code":"E1","message":"m"}}`, want: `"E1"`},
+		"result as text":             {in: `{"jsonrpc":"2.0","id":7,"result":"done"}`, want: `a text, not an object: "done"`},
+		"content as text":            {in: `{"jsonrpc":"2.0","id":7,"result":{"content":"plain"}}`, want: `its content is a text, not a list of blocks: "plain"`},
+		"unknown content": {in: `{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"a"},{"type":"video"}]}}`,
+			want: `content[1] has the type "video", not one of`},
+		"content without a type": {in: `{"jsonrpc":"2.0","id":7,"result":{"content":[{"text":"a"}]}}`, want: "content[0] has no type"},
+		"content as strings":     {in: `{"jsonrpc":"2.0","id":7,"result":{"content":["a"]}}`, want: `content[0] is a text, not an object: "a"`},
+		"text as a number":       {in: `{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":42}]}}`, want: "content[0] has a number as its text"},
+		"null text":              {in: `{"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":null}]}}`},
+		"one block":              {in: `{"jsonrpc":"2.0","id":7,"result":{"content":{"type":"text","text":"a"}}}`},
+		"duplicate key":          {in: `{"jsonrpc":"2.0","id":7,"result":{"a":1,"a":2}}`, want: "duplicate key"},
+		"too deep":               {in: `{"jsonrpc":"2.0","id":7,"result":{"a":` + strings.Repeat("[", 2000) + strings.Repeat("]", 2000) + `}}`, want: "cannot be decoded"},
+		"deeper":                 {in: `{"jsonrpc":"2.0","id":7,"result":{"a":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}}`, want: "not valid JSON"},
+		"an error for null":      {in: `{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"boom"}}`, want: "=boom", alone: true},
+		"for null of two":        {in: `{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"boom"}}`, want: "none"},
+		"an error of no request": {in: `{"jsonrpc":"2.0","id":"server-error","error":{"code":-1,"message":"boom"}}`, want: "=boom", alone: true},
+		"a result without an id": {in: `{"jsonrpc":"2.0","result":{}}`, want: "does not have the id 7", alone: true},
+		"another id":             {in: `{"jsonrpc":"2.0","id":99,"result":{}}`, want: "does not have the id 7", alone: true},
+		"another id of two":      {in: `{"jsonrpc":"2.0","id":99,"result":{}}`, want: "none"},
+		"an earlier id":          {in: `{"jsonrpc":"2.0","id":3,"result":{}}`, want: "none", alone: true},
+		"the copy of a request":  {in: `got {"jsonrpc":"2.0","id":7,"method":"tools/call"}`, want: "none"},
+		"a request of a server with a duplicate key": {in: `{"jsonrpc":"2.0","id":7,"method":"ping","method":"ping"}`, want: "none", alone: true},
+		"a broken notification":                      {in: `{"jsonrpc":"2.0","method":"x","params":NaN}`, want: "none", alone: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, events := range []bool{false, true} {
+				begin, open := "", []int64{7, 8}
+				if events {
+					begin = "data: "
+				}
+				if test.alone {
+					open = open[:1]
+				}
+				out, _ := filter(begin+test.in+"\n\n", 1<<20, events, open...)
+				out = strings.TrimPrefix(out, begin)
+				if test.want == "none" {
+					if out != "" {
+						t.Errorf("events %t: got %q", events, out)
+					}
+					continue
+				}
+				message, err := jsonrpc.DecodeMessage([]byte(out))
+				response, ok := message.(*jsonrpc.Response)
+				if err != nil || !ok || response.ID.Raw() != int64(7) {
+					t.Errorf("events %t: got %q, %v", events, out, err)
+				} else if (response.Error != nil) != (test.want != "") ||
+					test.want != "" && !strings.Contains("="+response.Error.Error(), test.want) {
+					t.Errorf("events %t: got %v, want %q", events, response.Error, test.want)
+				}
+				if len(out) > 2000 {
+					t.Errorf("%d bytes", len(out))
+				}
+			}
+		})
+	}
+}
+
+// TestOddResponses: a response that belongs to no request is in the error of the call that waited in vain, unless it
+// came before it or is the late one of an earlier request.
+func TestOddResponses(t *testing.T) {
+	t.Parallel()
+	in := inbound{requests: new(requests), noise: func([]byte) {}}
+	odd := []byte(`{"jsonrpc":"2.0","id":null,"error":{"code":-1,"message":"boom"}}`)
+	in.read(odd)
+	in.requests.add(1, &exchange{method: "tools/call"})()
+	in.requests.add(2, &exchange{method: "tools/call"})
+	in.requests.add(3, &exchange{method: "tools/call"})
+	in.read([]byte(`{"jsonrpc":"2.0","id":1,"result":{}}`))
+	if got := in.requests.takeOdd(); got != "" {
+		t.Errorf("got %q", got)
+	}
+	in.read(odd)
+	late := newLimitError("s", "time", "1s")
+	late.odd = in.requests.takeOdd()
+	if got := late.Error(); !strings.HasSuffix(got, "belongs to no request: "+string(odd)) || in.requests.takeOdd() != "" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// FuzzStreams: whatever a server writes, the SDK can decode all that passes, each request gets at most one response, and
+// the errors are bounded.
+func FuzzStreams(f *testing.F) {
+	for _, seed := range []string{"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\"}\n", "data: {}\n", "[{},{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"code\":1,\"message\":\"\"}}]",
+		"{\"id\":7,\"jsonrpc\":\"2.0\",\"result\":\"" + strings.Repeat("x", 300) + "\"}\n", "{\"jsonrpc\":\"2.0\",\"id\":\"a\\ud800\",\"error\":1",
+		"{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"structuredContent\":1e999,\"content\":[{\"type\":\"text\"}]}}\v\n", "id: 1\r\rdata: x\r\n\ndata:\n",
+		"{\"jsonrpc\":\"2.0\",\"id\":1e999,\"method\":7}{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":NaN}"} {
 		f.Add([]byte(seed), true)
 		f.Add([]byte(seed), false)
 	}
 	f.Fuzz(func(t *testing.T, data []byte, events bool) {
 		const most = 256
-		out, _ := filter(string(data), most, events)
-		for line := range bytes.Lines([]byte(out)) {
+		out, _ := filter(string(data), most, events, 7, 8)
+		answered := map[any]bool{}
+		for line := range strings.Lines(out) {
+			line = strings.TrimSuffix(line, "\n")
 			if len(line) > most+headLength {
 				t.Fatalf("a line of %d bytes", len(line))
 			}
-			if !events && !json.Valid(line) {
-				t.Fatalf("no JSON: %q", line)
+			if events {
+				var ok bool
+				if line, ok = strings.CutPrefix(line, "data: "); !ok {
+					continue
+				}
+			}
+			message, err := jsonrpc.DecodeMessage([]byte(line))
+			if err != nil {
+				t.Fatalf("%q: %v", line, err)
+			}
+			if response, ok := message.(*jsonrpc.Response); ok {
+				if id := response.ID.Raw(); answered[id] || id != int64(7) && id != int64(8) {
+					t.Fatalf("response %v", id)
+				}
+				answered[response.ID.Raw()] = true
 			}
 		}
 	})
@@ -230,7 +393,7 @@ func FuzzOffer(f *testing.F) {
 		l.resources = slices.DeleteFunc(l.resources, func(r *mcp.Resource) bool { return r == nil })
 		l.templates = slices.DeleteFunc(l.templates, func(r *mcp.ResourceTemplate) bool { return r == nil })
 		spec := Spec{Name: "s"}
-		m := *newOffer(&spec, l).manifest
+		m := *newOffer(&spec, l, nil).manifest
 		if len(m.Tools)+len(m.Prompts)+len(m.Resources)+len(m.ResourceTemplates) == 0 {
 			return
 		}
@@ -325,30 +488,28 @@ func TestHostileStreams(t *testing.T) {
 		"answers in one stream":   {"data: {\"id\":1,\"result\":{}}\n\n", true, nil, 64 << 10},
 		"a line of an event":      {"data: x", true, errEndless, 80 << 20},
 		"a comment without end":   {":x", true, errEndless, 80 << 20},
-		"lines of one event":      {"data: x\n", true, nil, 64 << 10},
+		"lines of one event":      {"data: x\n", true, errEndless, 80 << 20},
 		"carriage returns for it": {"data: x\r", true, errEndless, 80 << 20},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			source := &endless{text: test.text}
-			owed := new(atomic.Int64)
-			owed.Store(1)
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour) // longer than which the limiter refuses to wait
 			defer cancel()
-			l := newLines(ctx, source, most, rate.NewLimiter(0, free), new(meter), owed, func([]byte) {}, test.events)
+			l, s := newReader(ctx, source, most, free, test.events, func([]byte) {}, 1)
 			if _, err := io.Copy(io.Discard, l); !errors.Is(err, test.want) {
 				t.Errorf("got %v, want %v", err, test.want)
 			}
-			if source.read > test.bytes || cap(l.buffer) > 4*most {
-				t.Errorf("%d bytes were read, and the buffer has %d", source.read, cap(l.buffer))
+			if source.read > test.bytes || cap(s.buffer) > 4*most {
+				t.Errorf("%d bytes were read, and the buffer has %d", source.read, cap(s.buffer))
 			}
 		})
 	}
 	t.Run("an event in many lines", func(t *testing.T) {
 		t.Parallel()
-		text := "data: {\"id\":1,\"result\":{\"tools\":[{}\n" + strings.Repeat("data: ,{},{},{},{},{},{},{},{}\n",
+		text := "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"tools\":[{}\n" + strings.Repeat("data: ,{},{},{},{},{},{},{},{}\n",
 			20_000) + "data: ]}}\n\n"
-		out, _ := filter(text, most, true)
+		out, _ := filter(text, most, true, 1)
 		if n := strings.Count(out, "{}"); n > maxItems+8 {
 			t.Errorf("%d entries passed", n)
 		}

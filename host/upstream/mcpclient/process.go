@@ -1,7 +1,6 @@
 package mcpclient
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -11,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/hako-run/hako/internal/cause"
@@ -32,8 +32,8 @@ type process struct {
 	stdout  *os.File // our end
 	// lifeline kills the program and its descendants when it is closed or this process ends.
 	lifeline io.Closer
-	// asked counts the messages to the program, each of which it may answer.
-	asked atomic.Int64
+	// lastLine is the last line of its standard error.
+	lastLine *atomic.Pointer[string]
 	// done is closed when the program has exited and its group has been signaled.
 	done chan struct{}
 	// err is the program's exit error, set when done is closed.
@@ -124,20 +124,56 @@ func (p *process) stop() {
 	_ = p.stdout.Close()
 }
 
-// transport returns a transport with one message per line. filter bounds the lines from the program.
-func (p *process) transport(filter func(io.Reader) io.Reader) mcp.Transport {
-	return &mcp.IOTransport{Reader: readCloser{filter(p.stdout), p.stdout}, Writer: patient{p.stdin, &p.asked},
-		MaxLineLength: -1}
+// programTransport connects to a program with one message per line. filter bounds the lines from the program, whose
+// responses are to requests.
+type programTransport struct {
+	program  *process
+	filter   io.Reader
+	requests *requests
 }
 
-// patient is a writer that gives up if the program does not read its input. It counts the messages.
-type patient struct {
-	*os.File
-	messages *atomic.Int64
+func (t *programTransport) Connect(ctx context.Context) (mcp.Connection, error) {
+	conn, err := (&mcp.IOTransport{Reader: readCloser{t.filter, t.program.stdout}, Writer: patient{t.program.stdin},
+		MaxLineLength: -1}).Connect(ctx)
+	return &programConn{conn, t.requests}, err
 }
+
+// programConn is a connection that registers its requests.
+type programConn struct {
+	mcp.Connection
+	requests *requests
+}
+
+func (c *programConn) Write(ctx context.Context, message jsonrpc.Message) error {
+	request, ok := message.(*jsonrpc.Request)
+	if !ok {
+		return c.Connection.Write(ctx, message)
+	}
+	x := exchangeOf(ctx)
+	if !request.IsCall() {
+		if x != nil && x.method == methodDiscover && request.Method == methodCancelled {
+			return nil // before initialize, no server expects it
+		}
+		return c.Connection.Write(ctx, message)
+	}
+	if x == nil {
+		x = &exchange{method: request.Method}
+	}
+	id, _ := request.ID.Raw().(int64)
+	remove := c.requests.add(id, x)
+	context.AfterFunc(ctx, remove)
+	x.sent.Store(true)
+	err := c.Connection.Write(ctx, message)
+	if err != nil {
+		remove()
+	}
+	return err
+}
+
+// patient is a writer that gives up if the program does not read its input.
+type patient struct{ *os.File }
 
 func (f patient) Write(data []byte) (int, error) {
-	f.messages.Add(int64(bytes.Count(data, []byte("\n"))))
 	_ = f.SetWriteDeadline(time.Now().Add(writeGrace)) // fails for pipes of Windows
 	return f.File.Write(data)
 }

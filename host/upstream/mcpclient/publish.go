@@ -21,9 +21,9 @@ func (s *server) present(l *listing) (changed bool, err error) {
 	if s.offered && digest == s.digest {
 		return false, nil
 	}
-	o := newOffer(&s.spec, l)
+	before := s.currentOffer()
+	o := newOffer(&s.spec, l, before)
 	s.mu.Lock()
-	before := s.offer
 	s.offer = merged(o, before) // clients that have not heard of the change may use old names
 	s.mu.Unlock()
 	err = s.put(o)

@@ -2,10 +2,10 @@ package mcpclient
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,12 +18,12 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"golang.org/x/net/http/httpguts"
 	"golang.org/x/time/rate"
 
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/outbound"
+	"github.com/hako-run/hako/internal/visible"
 )
 
 // Credentials applies the operator's credentials, like *credential.Broker. Credential returns what requests carry.
@@ -37,7 +37,7 @@ type Credentials interface {
 // remote sends the requests of one connection, with the operator's headers, only to the origin of the URL. It bounds
 // the responses.
 type remote struct {
-	base        *http.Transport
+	base        roundTripper
 	origin      string
 	headers     http.Header
 	credential  string
@@ -51,12 +51,20 @@ type remote struct {
 	ctx context.Context
 }
 
+// roundTripper is a transport, such as *http.Transport.
+type roundTripper interface {
+	http.RoundTripper
+	CloseIdleConnections()
+}
+
 const (
 	// headGrace bounds the time until the response header of a request that no caller waits for: a stream for
 	// notifications, a response to the server's own request.
 	headGrace = 10 * time.Second
 	// goodbyeGrace bounds the request that ends a session.
 	goodbyeGrace = 2 * time.Second
+	// maxResumes is how often the stream of one call is resumed without a new event. The SDK would end the session then.
+	maxResumes = 4
 	// maxRefusal bounds what is read of a response that refuses a credential, in bytes.
 	maxRefusal = 64 << 10
 )
@@ -143,50 +151,201 @@ func (r *remote) client() *http.Client {
 
 var errRedirect = errors.New("the server redirects to another address: set url to that address")
 
-// callOutcome records the outcome of a call's HTTP request, and has the token for its questions. It is in the request's
-// context, because the SDK reports the outcome only after it has ended the session.
-type callOutcome struct {
-	refusal atomic.Pointer[error]
-	token   string
-}
-
-type callOutcomeKey struct{}
-
-// note records the status of the response.
-func (c *callOutcome) note(req *http.Request, status int) {
-	var err error
-	switch {
-	case status == http.StatusNotFound && req.Header.Get("Mcp-Session-Id") != "":
-		err = mcp.ErrSessionMissing
-	case status >= http.StatusBadRequest:
-		err = errors.New(http.StatusText(status))
-	default:
-		return
-	}
-	c.refusal.Store(&err)
-}
-
-// RoundTrip sends a request, and again with another credential if the first one is refused.
+// RoundTrip sends a request, and again with another credential if the first one is refused. The response to a call is
+// always a message that the SDK can decode, with a status that does not make it end the session, unless that is over:
+// one call that fails does not end the others.
 func (r *remote) RoundTrip(req *http.Request) (*http.Response, error) {
+	x := exchangeOf(req.Context())
+	e, err := sentMessage(req)
+	if err != nil {
+		return nil, err
+	}
+	isCall := e.method != nil && e.id != nil
+	if x != nil && x.method == methodDiscover && !isCall && req.Method == http.MethodPost {
+		return emptied(newResponse(req, http.StatusAccepted)), nil // before initialize, no server expects it
+	}
+	if isCall && x != nil {
+		id, _ := number(e.id)
+		x.id.Store(id)
+		x.sent.Store(true)
+	}
+	resumes := x != nil && x.id.Load() != 0 && req.Method == http.MethodGet
+	if resumes && x.resumes.Add(1) > maxResumes {
+		return asEvents(newResponse(req, http.StatusOK), refusal(x.id.Load(), codeInvalid,
+			"its event stream broke and could not be resumed")), nil
+	}
 	ctx, release := r.bound(req)
 	inTime := func() bool { return true }
-	f, called := req.Context().Value(callOutcomeKey{}).(*callOutcome)
-	if _, limited := ctx.Deadline(); !limited && !called {
+	if _, limited := ctx.Deadline(); !limited && (x == nil || x.token == "") {
 		inTime = time.AfterFunc(headGrace, release).Stop // the header must arrive in time, the body need not
 	}
 	resp, err := r.authorized(req.Clone(ctx))
-	if called && err == nil {
-		f.note(req, resp.StatusCode)
-	}
 	if late := !inTime(); err != nil {
 		release()
 		if late && req.Method == http.MethodGet {
-			return noStream(req), nil
+			return emptied(newResponse(req, http.StatusMethodNotAllowed)), nil
 		}
 		return nil, err
 	}
-	resp.Body = r.bounded(req, resp, release)
+	body := resp.Body
+	resp.Body = readCloser{body, closerFunc(func() error { defer release(); return body.Close() })}
+	if req.Header.Get(sessionHeader) != "" {
+		resp.Header.Del(sessionHeader) // the SDK breaks the connection if it is another one
+	}
+	switch {
+	case resp.StatusCode >= 300 && resp.StatusCode < 400 && resp.Header.Get("Location") != "":
+		return resp, nil
+	case isCall || resumes:
+		return r.answer(req, resp, x, isCall), nil
+	case req.Method == http.MethodPost && resp.StatusCode >= 400 && !sessionGone(req, resp.StatusCode):
+		r.noise(fmt.Appendf(nil, "status %d for a notification or a response", resp.StatusCode))
+		return emptied(resp, http.StatusAccepted), nil
+	case req.Method == http.MethodGet && resp.StatusCode == http.StatusOK && isEventStream(resp):
+		stream := r.newNotifications(ctx, req, body)
+		resp.Body = readCloser{stream, closerFunc(func() error { release(); return stream.Close() })}
+	case sessionGone(req, resp.StatusCode):
+		return emptied(resp), nil
+	}
 	return resp, nil
+}
+
+const sessionHeader = "Mcp-Session-Id"
+
+// sessionGone reports whether the status means that the server does not know the session of the request.
+func sessionGone(req *http.Request, status int) bool {
+	return status == http.StatusNotFound && req.Header.Get(sessionHeader) != ""
+}
+
+func isEventStream(resp *http.Response) bool { return mediaType(resp) == "text/event-stream" }
+
+func mediaType(resp *http.Response) string {
+	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	return media
+}
+
+func newResponse(req *http.Request, status int) *http.Response {
+	return &http.Response{StatusCode: status, Status: fmt.Sprint(status, " ", http.StatusText(status)),
+		Header: http.Header{}, Body: http.NoBody, Request: req}
+}
+
+// emptied returns the response without its body, and with another status if one is given.
+func emptied(resp *http.Response, status ...int) *http.Response {
+	_ = resp.Body.Close()
+	resp.Body, resp.ContentLength = http.NoBody, 0
+	for _, code := range status {
+		resp.StatusCode, resp.Status = code, fmt.Sprint(code, " ", http.StatusText(code))
+	}
+	return resp
+}
+
+// answer returns the response to a call, or the stream with which a call is resumed or redirected.
+func (r *remote) answer(req *http.Request, resp *http.Response, x *exchange, isCall bool) *http.Response {
+	if x == nil {
+		x = new(exchange)
+	}
+	id := x.id.Load()
+	in := inbound{requests: new(requests), token: x.token, session: req.Header.Get(sessionHeader) != "", noise: r.noise}
+	in.requests.add(id, x)
+	failed := resp.StatusCode < 200 || resp.StatusCode > 299
+	if !failed && isEventStream(resp) {
+		resp.Body = readCloser{&eventReader{stream: r.stream(resp.Body, in), request: &id, numbered: func() {
+			x.resumes.Store(0)
+		}}, resp.Body}
+		return resp
+	}
+	if isCall && sessionGone(req, resp.StatusCode) {
+		x.lost.Store(true)
+		return emptied(resp)
+	}
+	var message []byte
+	if failed {
+		x.status.Store(int32(resp.StatusCode))
+		message = r.failure(resp, &in, x, id)
+	} else {
+		message = r.message(resp, &in, id)
+	}
+	_ = resp.Body.Close()
+	resp.StatusCode, resp.Status = http.StatusOK, "200 OK"
+	if !isCall { // the SDK expects a stream
+		return asEvents(resp, message)
+	}
+	return withBody(resp, "application/json", message)
+}
+
+// asEvents returns the response with a stream of one message.
+func asEvents(resp *http.Response, message []byte) *http.Response {
+	return withBody(resp, "text/event-stream", fmt.Appendf(nil, "data: %s\n\n", message))
+}
+
+func withBody(resp *http.Response, media string, body []byte) *http.Response {
+	resp.Header.Set("Content-Type", media)
+	resp.Body, resp.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return resp
+}
+
+// failure returns the error response for a call whose response has a status that says that it failed: the server's own
+// error, or one with the status. The status 401 or 403 always shows, with the credential, because the operator has to
+// act.
+func (r *remote) failure(resp *http.Response, in *inbound, x *exchange, id int64) []byte {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxRefusal)) // a body that cannot be read counts as empty
+	text := fmt.Sprintf("status %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
+	e := envelopeOf(trimControls(body))
+	own := failureOf(&e)
+	denied := resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden
+	if denied && r.credential != "" {
+		text += " for the credential " + r.credential
+	}
+	if in.session && (resp.StatusCode == http.StatusGone || own == nil && forgotten.Match(body)) {
+		x.lost.Store(true)
+	}
+	if own == nil {
+		if len(body) > 0 {
+			r.noise(fmt.Appendf(nil, "%s: %s", text, body))
+		}
+		return refusal(id, codeStatus, text)
+	}
+	if in.session && own.sessionGone() {
+		x.lost.Store(true)
+	}
+	if denied {
+		return refusal(id, codeStatus, text+": "+excerpt([]byte(own.message)))
+	}
+	return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%d,"error":%s}`, id, own.raw)
+}
+
+// message returns the response in a body that is no event stream.
+func (r *remote) message(resp *http.Response, in *inbound, id int64) []byte {
+	s := r.stream(resp.Body, *in)
+	defer s.reset()
+	_, err := io.Copy(writerFunc(func(p []byte) (int, error) {
+		if err := s.add(p); err != nil || s.problem != 0 {
+			return 0, cmp.Or(err, errEndless)
+		}
+		return len(p), nil
+	}), s.source)
+	kind := cmp.Or(mediaType(resp), "no content type")
+	text := trimControls(s.buffer)
+	switch {
+	case s.problem != 0:
+		return refusal(id, s.problem, refusalText[s.problem])
+	case len(text) == 0 && err == nil:
+		return refusal(id, codeInvalid, fmt.Sprintf("it has the status %d and no body", resp.StatusCode))
+	case kind != "application/json" && (len(text) == 0 || text[0] != '{' && text[0] != '['):
+		r.noise(text)
+		return refusal(id, codeInvalid, fmt.Sprintf("it has the content type %s, not JSON or an event stream: check "+
+			"that url is the MCP address of the server", visible.Line(kind)))
+	}
+	if m := in.read(text); m.answers > 0 {
+		return m.answer
+	}
+	if err != nil {
+		return refusal(id, codeInvalid, "it ended early: "+excerpt(text))
+	}
+	return refusal(id, codeInvalid, "it is not a response to the request: "+excerpt(text))
+}
+
+func (r *remote) stream(body io.Reader, in inbound) stream {
+	return newStream(r.ctx, body, r.most, r.limiter, r.meter, in)
 }
 
 // bound returns the context of a request, which also ends with the connection. The request that ends the session
@@ -198,12 +357,6 @@ func (r *remote) bound(req *http.Request) (context.Context, func()) {
 	ctx, cancel := context.WithCancel(req.Context())
 	stop := context.AfterFunc(r.ctx, cancel)
 	return ctx, func() { stop(); cancel() }
-}
-
-// noStream is the response of a server without a stream for notifications.
-func noStream(req *http.Request) *http.Response {
-	return &http.Response{StatusCode: http.StatusMethodNotAllowed, Status: "405 Method Not Allowed",
-		Header: http.Header{}, Body: http.NoBody, Request: req}
 }
 
 func (r *remote) authorized(req *http.Request) (*http.Response, error) {
@@ -246,91 +399,18 @@ func repeat(req *http.Request) (*http.Request, error) {
 	return again, err
 }
 
-// bounded returns the response body for the SDK. Closing it calls release.
-func (r *remote) bounded(req *http.Request, resp *http.Response, release func()) io.ReadCloser {
-	body := resp.Body
-	closer := closerFunc(func() error { defer release(); return body.Close() })
-	media, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if media == "text/event-stream" {
-		owed := new(atomic.Int64)
-		if req.Method == http.MethodPost {
-			owed.Store(1)
-		}
-		stream := newLines(r.ctx, body, r.most, r.limiter, r.meter, owed, r.noise, true)
-		if f, ok := req.Context().Value(callOutcomeKey{}).(*callOutcome); ok {
-			stream.token = f.token
-		}
-		return readCloser{stream, closer}
-	}
-	return readCloser{&object{body: counted{body, &r.meter.bytes}, most: r.most, meter: r.meter, req: req}, closer}
-}
-
-// object is the body of a response with one JSON object. An object that is too large or holds too many values is
-// replaced with an error.
-type object struct {
-	body  io.Reader
-	most  int
-	meter *meter
-	req   *http.Request
-
-	read io.Reader
-}
-
-func (o *object) Read(p []byte) (int, error) {
-	if o.read == nil {
-		data, problem, err := o.message()
-		if err != nil {
-			return 0, err
-		}
-		if problem == 0 && repeatsKey(data) {
-			problem = codeTwice
-		}
-		if problem != 0 {
-			data = refusal(requestID(o.req), problem)
-		}
-		o.read = bytes.NewReader(exact(data))
-	}
-	return o.read.Read(p)
-}
-
-// message reads the object. It returns the code of the problem if the object exceeds a limit.
-func (o *object) message() (data []byte, problem int64, err error) {
-	var s shape
-	defer func() { o.meter.values.Add(int64(s.values)) }()
-	part := make([]byte, 32<<10)
-	for {
-		n, err := o.body.Read(part)
-		s.add(part[:n])
-		switch data = append(data, part[:n]...); {
-		case len(data) > o.most:
-			return nil, codeTooLarge, nil
-		case s.tooMuch():
-			return nil, codeTooMuch, nil
-		case err == io.EOF:
-			return data, 0, nil
-		case err != nil:
-			return nil, 0, err
-		}
-	}
-}
-
-// requestID returns the id of the message in a request, or nil.
-func requestID(req *http.Request) json.RawMessage {
-	if req.GetBody == nil {
-		return nil
+// sentMessage returns the message in a request.
+func sentMessage(req *http.Request) (envelope, error) {
+	if req.Method != http.MethodPost || req.GetBody == nil {
+		return envelope{}, nil
 	}
 	body, err := req.GetBody()
 	if err != nil {
-		return nil
+		return envelope{}, err
 	}
 	defer body.Close()
-	var message struct {
-		ID json.RawMessage `json:"id"`
-	}
-	if json.NewDecoder(body).Decode(&message) != nil {
-		return nil
-	}
-	return message.ID
+	data, err := io.ReadAll(body)
+	return envelopeOf(data), err
 }
 
 // counted counts what is read.
@@ -349,6 +429,10 @@ type readCloser struct {
 	io.Reader
 	io.Closer
 }
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 type closerFunc func() error
 

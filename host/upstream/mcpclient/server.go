@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -49,7 +50,9 @@ type server struct {
 	bounds  atomic.Pointer[bounds]
 	logger  *slog.Logger
 	stderr  *lineWriter
-	lines   *rate.Limiter
+	// lastLine is the last line that the program wrote to its standard error.
+	lastLine atomic.Pointer[string]
+	lines    *rate.Limiter
 	// starts is Upstreams.starts.
 	starts chan struct{}
 
@@ -100,11 +103,15 @@ func newServer(spec Spec, options Options, env environment, starts chan struct{}
 		lines: rate.NewLimiter(logRate, logBurst), starts: starts, cache: newCache(&spec, &options, env),
 		attemptFailed: make(chan struct{}),
 		done:          make(chan struct{}), tried: make(chan struct{}), arrived: make(chan struct{}),
-		interest: make(chan struct{}, 1), offer: newOffer(&spec, new(listing)),
+		interest: make(chan struct{}, 1), offer: newOffer(&spec, new(listing), nil),
 	}
 	s.bounds.Store(newBounds(spec.limits(&options)))
-	s.stderr = &lineWriter{line: func(text string) { s.logFromServer("stderr", "%s", text) },
-		pace: rate.NewLimiter(stderrRate, stderrBurst)}
+	s.stderr = &lineWriter{pace: rate.NewLimiter(stderrRate, stderrBurst), line: func(text string) {
+		if strings.TrimSpace(text) != "" {
+			s.lastLine.Store(&text)
+		}
+		s.logFromServer("stderr", "%s", text)
+	}}
 	s.status = Status{Name: spec.Name, Prefix: spec.prefix(), Transport: spec.transport(), State: Connecting,
 		Since: time.Now()}
 	return s
@@ -227,21 +234,24 @@ func (s *server) serve(ctx context.Context, release func()) (connected bool, err
 	return true, s.refreshUntilEnd(x)
 }
 
-// connectAny connects with the version that worked before, or the newest. The SDK falls back to an older version if the
-// server refuses the newest one. If the server ends instead, connectAny tries the older version. If it stays silent,
-// the next attempt uses the other version.
+// connectAny connects with the version that worked before, or the newest. It falls back to the older version if the
+// server refuses the newest one, leaves the probe for it unanswered or ends, and remembers that in the last two cases.
 func (s *server) connectAny(ctx context.Context) (*session, error) {
-	x, err := s.connect(ctx, s.version)
+	probe := min(probeTime, s.startTimeout()/2)
+	x, silent, err := s.connect(ctx, s.version, probe)
 	switch {
 	case ctx.Err() != nil, s.spec.ProtocolVersion != "":
-	case errors.Is(err, errEnded) && s.version == "":
-		if x, err = s.connect(ctx, legacyVersion); err == nil {
+	case s.version != "" && err != nil:
+		s.version = "" // the server may be another one by now
+	case s.version != "":
+	case silent && err == nil:
+		s.version = legacyVersion
+	case silent && answered(err) != nil: // it knows only the newest version, and starts slowly
+		x, _, err = s.connect(ctx, "", s.startTimeout())
+	case errors.Is(err, errEnded):
+		if x, _, err = s.connect(ctx, legacyVersion, probe); err == nil {
 			s.version = legacyVersion
 		}
-	case errors.Is(err, errSilent) && s.version == "":
-		s.version = legacyVersion
-	case errors.Is(err, errSilent):
-		s.version = ""
 	}
 	return x, err
 }
@@ -298,6 +308,9 @@ func (s *server) refresh(x *session) error {
 	s.mu.Lock()
 	s.status.Cached = false
 	s.mu.Unlock()
+	if s.currentOffer().kept {
+		return nil // the cache has more
+	}
 	if err := s.cache.save(l, s.version, changed); err != nil {
 		s.logger.Warn("the lists of an upstream server are not cached", "err", err)
 	}

@@ -2,11 +2,13 @@ package mcpclient
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -26,9 +28,9 @@ const (
 	legacyVersion = "2025-11-25"
 	// maxPages and maxListed bound a server's list: its pages and their entries.
 	maxPages, maxListed = 64, 4096
-	// listTime bounds requesting all lists. maxListBytes is the size of lists after which no more pages are requested.
-	listTime     = 30 * time.Second
-	maxListBytes = 16 << 20
+	// listTime bounds requesting the list of tools, otherListTime each other list. maxListBytes is the size of lists after which no more pages are requested.
+	listTime, otherListTime = 30 * time.Second, 10 * time.Second
+	maxListBytes            = 16 << 20
 	// endGrace bounds the wait for the end of a program that has closed its output. On a busy machine the end may be
 	// late.
 	endGrace = 5 * time.Second
@@ -52,6 +54,11 @@ type session struct {
 	end context.CancelCauseFunc
 	// subscribed are the resources with a subscription at the server. Only refreshUntilEnd uses it.
 	subscribed map[string]bool
+	// requests are the open ones of a program. They are not used over HTTP, where each request has a stream.
+	requests requests
+	// probeTime bounds the probe for the newest version; silent reports whether it was left unanswered.
+	probeTime time.Duration
+	silent    bool
 	// changed signals list_changed. One pending signal stands for all.
 	changed chan struct{}
 
@@ -78,9 +85,12 @@ func (h *held) Connect(ctx context.Context) (mcp.Connection, error) {
 	return conn, err
 }
 
-// connect connects to the server and negotiates a version. The session ends with life, or when it is closed or breaks.
-func (s *server) connect(life context.Context, version string) (_ *session, err error) {
-	x := &session{subscribed: map[string]bool{}, changed: make(chan struct{}, 1),
+// connect connects to the server and negotiates a version. If the server has not answered the probe for the newest one
+// within probe, silent is true and connect tries the older one. The session ends with life, or when it is closed or
+// breaks.
+func (s *server) connect(life context.Context, version string, probe time.Duration) (_ *session, silent bool,
+	err error) {
+	x := &session{probeTime: probe, subscribed: map[string]bool{}, changed: make(chan struct{}, 1),
 		reports: map[string]chan abi.Progress{}, calls: map[*ongoing]bool{}}
 	x.ctx, x.end = context.WithCancelCause(life)
 	ctx, cancel := context.WithTimeoutCause(x.ctx, s.startTimeout(),
@@ -95,15 +105,15 @@ func (s *server) connect(life context.Context, version string) (_ *session, err 
 		}
 	}()
 	if transport.Transport, err = s.transport(ctx, x); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	x.sdk, err = x.client(s).Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: version})
 	if err != nil {
-		return nil, err
+		return nil, x.silent, err
 	}
 	x.conn = transport.conn
 	x.watching.Go(x.watch)
-	return x, nil
+	return x, x.silent, nil
 }
 
 // connectError returns the cause of a failed connection.
@@ -126,10 +136,13 @@ func connectError(ctx context.Context, x *session, err error) error {
 	}
 }
 
-// ended describes how a program ended.
+// ended describes how a program ended, with the last line of its standard error.
 func ended(p *process) error {
 	if p.err != nil {
-		return fmt.Errorf("%w: %w: its standard error is in the log", errEnded, p.err)
+		if last := p.lastLine.Load(); last != nil {
+			return fmt.Errorf("%w: %w: %s", errEnded, p.err, excerpt([]byte(*last)))
+		}
+		return fmt.Errorf("%w: %w: it wrote nothing to its standard error", errEnded, p.err)
 	}
 	return fmt.Errorf("%w: it must keep running and speak MCP on its standard input and output", errEnded)
 }
@@ -148,12 +161,14 @@ func (s *server) transport(ctx context.Context, x *session) (mcp.Transport, erro
 			MaxEventSize: 2*most + frameSlack}, nil
 	}
 	var err error
+	s.lastLine.Store(nil)
 	if x.program, err = startProcess(ctx, &s.spec, s.env, s.options.Dir, s.stderr); err != nil {
 		return nil, err
 	}
-	return x.program.transport(func(stdout io.Reader) io.Reader {
-		return newLines(x.ctx, stdout, most, limiter, &x.meter, &x.program.asked, s.noise, false)
-	}), nil
+	x.program.lastLine = &s.lastLine
+	in := inbound{requests: &x.requests, noise: s.noise}
+	return &programTransport{x.program, &lineReader{newStream(x.ctx, x.program.stdout, most, limiter, &x.meter, in)},
+		&x.requests}, nil
 }
 
 // client returns an MCP client whose only capability is elicitation, if the operator allows it. The SDK declines other
@@ -185,6 +200,7 @@ func (x *session) client(s *server) *mcp.Client {
 		MultiRoundTrip: &mcp.MultiRoundTripOptions{Disabled: true},
 		Logger:         slog.New(slog.DiscardHandler), // it would log what servers send
 	})
+	client.AddSendingMiddleware(x.sending)
 	client.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			asked, ok := req.(*mcp.ElicitRequest)
@@ -246,10 +262,9 @@ func (x *session) close(cause error) {
 	x.watching.Wait()
 }
 
-// list requests all lists of the server.
+// list requests all lists of the server. Lists that fail do not cost the others: they are in listing.failed. There is an
+// error if the session is over, or if there is nothing to offer because of it.
 func (x *session) list(ctx context.Context) (*listing, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, listTime, errors.New("its lists did not arrive in time"))
-	defer cancel()
 	bytes, values := x.meter.bytes.Load(), x.meter.values.Load()
 	l := &listing{enough: func() bool {
 		return x.meter.bytes.Load()-bytes > maxListBytes || x.meter.values.Load()-values > maxValues
@@ -258,73 +273,100 @@ func (x *session) list(ctx context.Context) (*listing, error) {
 	if capabilities == nil {
 		return l, nil
 	}
-	var err error
-	if capabilities.Tools != nil {
-		l.tools, err = pages(ctx, l, "tools", func(cursor string) ([]*mcp.Tool, string, error) {
+	var cut [len(listKinds)]bool
+	var errs [len(listKinds)]error
+	var group sync.WaitGroup
+	request := func(kind int, wanted bool, limit time.Duration, pages func(context.Context) (bool, error)) {
+		if !wanted {
+			return
+		}
+		group.Go(func() {
+			ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it did not arrive within %v", limit))
+			defer cancel()
+			if cut[kind], errs[kind] = pages(ctx); errs[kind] != nil && ctx.Err() != nil {
+				errs[kind] = context.Cause(ctx)
+			}
+		})
+	}
+	request(0, capabilities.Tools != nil, listTime, func(ctx context.Context) (cut bool, err error) {
+		l.tools, cut, err = pages(l, func(cursor string) ([]*mcp.Tool, string, error) {
 			r, err := x.sdk.ListTools(ctx, &mcp.ListToolsParams{Cursor: cursor})
 			if err != nil {
 				return nil, "", err
 			}
 			return r.Tools, r.NextCursor, nil
 		})
-	}
-	if err == nil && capabilities.Prompts != nil {
-		l.prompts, err = pages(ctx, l, "prompts", func(cursor string) ([]*mcp.Prompt, string, error) {
+		return cut, err
+	})
+	request(1, capabilities.Prompts != nil, otherListTime, func(ctx context.Context) (cut bool, err error) {
+		l.prompts, cut, err = pages(l, func(cursor string) ([]*mcp.Prompt, string, error) {
 			r, err := x.sdk.ListPrompts(ctx, &mcp.ListPromptsParams{Cursor: cursor})
 			if err != nil {
 				return nil, "", err
 			}
 			return r.Prompts, r.NextCursor, nil
 		})
-	}
-	if err == nil && capabilities.Resources != nil {
-		err = x.listResources(ctx, l)
-	}
-	if err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			return nil, cause
+		return cut, err
+	})
+	request(2, capabilities.Resources != nil, otherListTime, func(ctx context.Context) (cut bool, err error) {
+		l.resources, cut, err = pages(l, func(cursor string) ([]*mcp.Resource, string, error) {
+			r, err := x.sdk.ListResources(ctx, &mcp.ListResourcesParams{Cursor: cursor})
+			if err != nil {
+				return nil, "", err
+			}
+			return r.Resources, r.NextCursor, nil
+		})
+		return cut, err
+	})
+	request(3, capabilities.Resources != nil, otherListTime, func(ctx context.Context) (cut bool, err error) {
+		l.templates, cut, err = pages(l, func(cursor string) ([]*mcp.ResourceTemplate, string, error) {
+			r, err := x.sdk.ListResourceTemplates(ctx, &mcp.ListResourceTemplatesParams{Cursor: cursor})
+			if isNotFound(err) { // servers with resources may lack templates
+				return nil, "", nil
+			}
+			if err != nil {
+				return nil, "", err
+			}
+			return r.ResourceTemplates, r.NextCursor, nil
+		})
+		return cut, err
+	})
+	group.Wait()
+	for i, kind := range listKinds {
+		if cut[i] {
+			l.cut = append(l.cut, kind)
 		}
-		return nil, cause.WithoutURL(err)
+		if errs[i] != nil {
+			l.failed = append(l.failed, failedList{kind, oneLineOf(cause.WithoutURL(errs[i]).Error())})
+			errs[i] = fmt.Errorf("list %s: %w", kind, cause.WithoutURL(errs[i]))
+		}
+	}
+	err := cmp.Or(errs[:]...)
+	switch {
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case slices.ContainsFunc(errs[:], isOver), err != nil && l.empty() && (errs[0] != nil || capabilities.Tools == nil):
+		return nil, err
 	}
 	return l, nil
 }
 
-func (x *session) listResources(ctx context.Context, l *listing) (err error) {
-	l.resources, err = pages(ctx, l, "resources", func(cursor string) ([]*mcp.Resource, string, error) {
-		r, err := x.sdk.ListResources(ctx, &mcp.ListResourcesParams{Cursor: cursor})
-		if err != nil {
-			return nil, "", err
-		}
-		return r.Resources, r.NextCursor, nil
-	})
-	if err != nil {
-		return err
-	}
-	l.templates, err = pages(ctx, l, "resource templates", func(cursor string) ([]*mcp.ResourceTemplate, string,
-		error) {
-		r, err := x.sdk.ListResourceTemplates(ctx, &mcp.ListResourceTemplatesParams{Cursor: cursor})
-		if isNotFound(err) { // servers with resources may lack templates
-			return nil, "", nil
-		}
-		if err != nil {
-			return nil, "", err
-		}
-		return r.ResourceTemplates, r.NextCursor, nil
-	})
-	return err
+// isOver reports whether a request failed because the session is over.
+func isOver(err error) bool {
+	return errors.Is(err, mcp.ErrSessionMissing) || errors.Is(err, mcp.ErrConnectionClosed) || errors.Is(err, errMidway) ||
+		errors.Is(err, io.EOF)
 }
 
 // listKinds are the names of the lists.
-var listKinds = []string{"tools", "prompts", "resources", "resource templates"}
+var listKinds = [...]string{"tools", "prompts", "resources", "resource templates"}
 
-// pages collects the valid entries of a list's pages, within the bounds.
-func pages[T any](ctx context.Context, l *listing, kind string,
-	page func(cursor string) ([]*T, string, error)) (all []*T, err error) {
+// pages collects the valid entries of a list's pages, within the bounds. cut reports whether there are more.
+func pages[T any](l *listing, page func(cursor string) ([]*T, string, error)) (all []*T, cut bool, err error) {
 	cursor := ""
 	for range maxPages {
 		items, next, err := page(cursor)
 		if err != nil {
-			return nil, fmt.Errorf("list %s: %w", kind, err)
+			return nil, false, err
 		}
 		for _, item := range items {
 			if item != nil && len(all) < maxListed {
@@ -332,14 +374,13 @@ func pages[T any](ctx context.Context, l *listing, kind string,
 			}
 		}
 		if next == "" {
-			return all, nil
+			return all, false, nil
 		}
 		if cursor = next; len(all) == maxListed || l.enough() {
 			break
 		}
 	}
-	l.cut = append(l.cut, kind)
-	return all, ctx.Err()
+	return all, true, nil
 }
 
 // progress forwards a report to its call. It drops a report that cannot be delivered at once.

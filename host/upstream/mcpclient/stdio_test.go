@@ -2,6 +2,7 @@ package mcpclient_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -112,5 +113,73 @@ func TestCleanEnvironment(t *testing.T) {
 	lines = slices.DeleteFunc(lines, func(line string) bool { return strings.HasPrefix(line, "PWD=") })
 	if !slices.Equal(lines, want) {
 		t.Errorf("the program has %q, want %q", lines, want)
+	}
+}
+
+// TestBadResponses: what a program writes in the place of a response is the error of that call, and the call in flight
+// beside it goes on.
+func TestBadResponses(t *testing.T) {
+	t.Parallel()
+	spec := child("rude", "rude")
+	r := newRig(t, spec)
+	slow := make(chan string)
+	go func() { slow <- text(r.call("rude_say", `{"text":"slow"}`)) }()
+	r.eventually("the slow call", func() bool { return strings.Contains(r.log.String(), "slow begins") })
+	for said, want := range map[string]string{
+		`{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"video"}]}}`:                           `has the type "video"`,
+		`{"jsonrpc":"2.0","id":ID,"result":{"content":"plain"}}`:                                      "its content is a text",
+		`{"jsonrpc":"2.0","id":ID,"result":{"content":[],"resultType":7}}`:                            `does not have the form of MCP: {"content":[],"resultType":7}`,
+		`{"jsonrpc":"2.0","id":ID,"result":{"content":[{"annotations":[]}]}}`:                         "content[0] has no type",
+		`{"jsonrpc":"2.0","id":ID,"error":"no"}`:                                                      `"no"`,
+		`{"id":ID,"result":{"content":[]}}`:                                                           `"jsonrpc": "2.0"`,
+		`{"jsonrpc":"2.0","id":ID,"result":{"content":[],"x":Infinity}}`:                              "not valid JSON",
+		`working ...{"jsonrpc":"2.0","id":"ID","result":{"content":[{"type":"text","text":"fine"}]}}`: "fine",
+	} {
+		arguments, _ := json.Marshal(map[string]string{"text": said})
+		if got := text(r.call("rude_say", string(arguments))); !strings.Contains(got, want) {
+			t.Errorf("%s: got %q, want %q", said, got, want)
+		}
+	}
+	go func() {
+		_, _ = r.pipeline.Call(t.Context(), &pipeline.Call{Request: abi.Request{Method: abi.CallTool, Name: "rude_say",
+			Arguments: json.RawMessage(`{"text":"end"}`)}})
+	}()
+	if got := <-slow; got != "slow done" {
+		t.Errorf("the call beside them got %q", got)
+	}
+	if s := r.status("rude"); s.State != mcpclient.Up || s.Restarts != 0 {
+		t.Errorf("status is %+v", s)
+	}
+}
+
+// TestFailingLists: a list that is announced and fails does not cost the others.
+func TestFailingLists(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ failing, want string }{
+		{"prompts -32601", "1 0 2 prompts: the server announces them, but the list failed"},
+		{"prompts -32603", "1 0 2 prompts: "},
+		{"resources -32601", "1 1 1 resources: "},
+		{"resources/templates -32603", "1 1 1 resource templates: "},
+		{"resources/templates -32601", "1 1 1 "},
+		{"prompts -1,resources -2,resources/templates -3", "1 0 0 prompts: "},
+		{"tools -32603", "0 1 2 tools: "},
+		{"tools -1,prompts -1,resources -1,resources/templates -32601", "list tools: "},
+	}
+	var specs []mcpclient.Spec
+	for i, test := range tests {
+		spec := child(fmt.Sprintf("s%d", i), "lists")
+		spec.Env = merged(spec.Env, map[string]mcpclient.Value{asFailing: {Text: test.failing}})
+		specs = append(specs, spec)
+	}
+	r := newRig(t, specs...)
+	for i, test := range tests {
+		s := r.status(specs[i].Name)
+		got := fmt.Sprintf("%d %d %d %s", s.Tools, s.Prompts, s.Resources, strings.Join(s.Omitted, "|"))
+		if s.State == mcpclient.Down {
+			got = s.Error
+		}
+		if !strings.HasPrefix(got, test.want) {
+			t.Errorf("%s: got %q, want %q", test.failing, got, test.want)
+		}
 	}
 }

@@ -48,7 +48,7 @@ func TestAC7GracefulDegradation(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	for name, want := range map[string]string{
-		"exits": "the program has exited: exit status 1", "silent": "did not respond within 300ms: raise startTimeout",
+		"exits": "the program has exited: exit status 1: the token is missing", "silent": "did not respond within 300ms: raise startTimeout",
 		"unset": "HAKO_TEST_UNSET is not set", "missing": "not in the PATH", "refused": "connection refused",
 	} {
 		if s := r.status(name); s.State != mcpclient.Down || !strings.Contains(s.Error, want) || s.Retry.IsZero() {
@@ -111,6 +111,9 @@ func TestOldServers(t *testing.T) {
 	r.eventually("both, for a busy machine does not start a program in time at once", func() bool {
 		return slices.Equal(r.tools(), []string{"old_relic", "older_fossil"})
 	})
+	if s := r.status("old"); s.Restarts != 0 || s.Protocol != "2025-11-25" {
+		t.Errorf("it took more than one attempt: %+v", s)
+	}
 }
 
 // TestAC16Apply: Servers are added, changed and removed while the others go on.

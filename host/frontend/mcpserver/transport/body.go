@@ -25,6 +25,9 @@ const (
 		"an id is text or an integer of at most 53 bits"
 )
 
+// TrimMark returns a JSON text without a byte order mark, which some clients on Windows write (RFC 8259, 8.1).
+func TrimMark(raw []byte) []byte { return bytes.TrimPrefix(raw, []byte("\ufeff")) }
+
 // DecodeMessage decodes a JSON-RPC message. It refuses numbers as IDs that the SDK would change: fractions, and
 // integers that a float64 does not hold.
 func DecodeMessage(raw []byte) (jsonrpc.Message, error) {
@@ -47,7 +50,7 @@ func DecodeMessage(raw []byte) (jsonrpc.Message, error) {
 
 // Body is the decoded body of a POST request.
 type Body struct {
-	// Raw is the body as it came.
+	// Raw is the body as it came, without a byte order mark.
 	Raw []byte
 	// Call is the body's one message if that is a tools/call in its usual form; then Messages is nil.
 	Call *Call
@@ -69,6 +72,7 @@ type Refusal struct {
 
 // Decode reads a body. It returns a Refusal if the body is neither a JSON-RPC message nor a batch.
 func Decode(raw []byte) (*Body, *Refusal) {
+	raw = TrimMark(raw)
 	body := &Body{Raw: raw}
 	if call, ok := parseCall(raw); ok {
 		body.Call = call

@@ -55,3 +55,17 @@ func TestBracketsInText(t *testing.T) {
 		}
 	}
 }
+
+// TestByteOrderMark: a mark before the body does not matter, to a call, to another message or to a batch.
+func TestByteOrderMark(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"x"}}`, `{"jsonrpc":"2.0","id":1,"method":"ping"}`,
+		`[{"jsonrpc":"2.0","id":1,"method":"ping"}]`,
+	} {
+		body, refused := Decode([]byte("\ufeff" + text))
+		if refused != nil || string(body.Raw) != text {
+			t.Errorf("%s: %+v, %+v", text, body, refused)
+		}
+	}
+}
