@@ -35,12 +35,12 @@ func refuseRoot(l location) error {
 		"%s は許可されたディレクトリそのものなので、移動・置き換え・削除はできません。その中のものを指定してください", l.root)
 }
 
-// in returns the location of a clean relative path in a root.
+// in returns the location of a clean relative path in a root, whose names are as showName shows them.
 func in(root, rel string) location {
 	if root == mount {
-		return location{rel, filepath.Join(workspaceDir, filepath.FromSlash(rel)), root}
+		return location{rel, filepath.Join(workspaceDir, filepath.FromSlash(nameShown(rel))), root}
 	}
-	return location{path.Join(root, rel), filepath.Join(root, filepath.FromSlash(rel)), root}
+	return location{path.Join(root, rel), filepath.Join(root, filepath.FromSlash(nameShown(rel))), root}
 }
 
 // resolve checks a path from a caller and returns what it names.
@@ -57,7 +57,7 @@ func resolve(ctx context.Context, given string) (location, error) {
 	if err != nil {
 		return location{}, err
 	}
-	if strings.Contains(inside, `\`) {
+	if strings.Contains(inside, `\`) && showName(nameShown(inside)) != inside {
 		return location{}, refuse(`%q: use "/" between directories, not "\"`,
 			`%q: ディレクトリの区切りには "\" ではなく "/" を使ってください`, given)
 	}
@@ -174,7 +174,8 @@ func below(given, dir string) (string, bool) {
 // isAbsolute reports whether a path is absolute in any system's notation.
 func isAbsolute(given string) bool {
 	drive := len(given) >= 2 && given[1] == ':' && (given[0]|0x20) >= 'a' && (given[0]|0x20) <= 'z'
-	return drive || strings.HasPrefix(given, "/") || strings.HasPrefix(given, `\`) ||
+	_, escaped := unescape(strings.TrimPrefix(given, `\x`))
+	return drive || strings.HasPrefix(given, "/") || strings.HasPrefix(given, `\`) && !escaped ||
 		given == "~" || strings.HasPrefix(given, "~/") || strings.HasPrefix(given, "file:")
 }
 

@@ -38,6 +38,14 @@ type match struct {
 type searchResult struct {
 	page
 	Matches []match `json:"matches"`
+	LeftOut leftOut `json:"left_out,omitzero"`
+}
+
+// leftOut counts what a search did not look into.
+type leftOut struct {
+	NotText    int `json:"not_text,omitempty"`   // files that are not text, or in no encoding that can be told
+	Unreadable int `json:"unreadable,omitempty"` // files and directories that cannot be opened
+	InPart     int `json:"in_part,omitempty"`    // files that were searched in part
 }
 
 // searching is one search under way.
@@ -59,14 +67,12 @@ func search(ctx context.Context, in searchArgs) (*pdk.Result, error) {
 		return nil, err
 	}
 	s := &searching{searchArgs: in, out: searchResult{page: newPage(in.extent), Matches: []match{}}}
-	if s.name, err = parseGlob(in.Name); err != nil {
+	if s.name, err = parseGlob(compose(in.Name)); err != nil {
 		return nil, err
 	}
-	if in.IgnoreCase {
-		s.Text = strings.ToLower(in.Text)
-	}
+	s.Text = s.comparable(in.Text)
 	for _, at := range from {
-		err := walk(ctx, at, maxSearchDepth, func(e entry, full string) error { return s.visit(e, full, at.path) })
+		err := walk(ctx, at, maxSearchDepth, &s.out.LeftOut.Unreadable, func(e entry, full string) error { return s.visit(e, full, at.path) })
 		if errors.Is(err, fs.SkipAll) {
 			break
 		}
@@ -86,7 +92,7 @@ func (s *searching) visit(e entry, full, below string) error {
 	if below != "." {
 		rel = strings.TrimPrefix(e.Path, below+"/")
 	}
-	if s.Name != "" && !s.name.match(rel) {
+	if s.Name != "" && !s.name.match(compose(rel)) {
 		return nil
 	}
 	if s.Text == "" {
@@ -98,51 +104,57 @@ func (s *searching) visit(e entry, full, below string) error {
 	return s.lines(e, full)
 }
 
-// lines searches one file. What is not text, or cannot be opened, holds no text.
+// lines searches one file, or counts it as left out.
 func (s *searching) lines(e entry, full string) error {
 	if s.read += min(e.Size, maxSearchFile); s.read > maxSearchBytes {
 		return s.stop()
 	}
 	f, err := openRegular(e.Path, full)
 	if err != nil {
+		s.out.LeftOut.Unreadable++
 		return nil
 	}
 	defer f.Close()
-	if f.isText() != nil {
+	if f.isText(nil) != nil {
+		s.out.LeftOut.NotText++
 		return nil
 	}
 	raw, err := f.at(0, maxSearchFile)
 	if err != nil {
+		s.out.LeftOut.Unreadable++
 		return nil
 	}
-	mark := bomSize(f.head)
+	f.more = raw[:min(len(raw), sampled)]
+	mark := min(bomSize(f.head), int64(len(raw)))
 	d, err := f.decode("", raw[mark:], mark)
 	if err != nil {
+		s.out.LeftOut.NotText++
 		return nil
 	}
-	if s.read > 0 && e.Size > maxSearchFile {
+	if e.Size > maxSearchFile {
 		s.out.Truncated = true
+		s.out.LeftOut.InPart++
 	}
 	return s.inText(e.Path, stringOf(d.text))
 }
 
+// comparable returns a text in the form in which texts are compared.
+func (s *searching) comparable(text string) string {
+	if s.IgnoreCase {
+		text = strings.ToLower(text)
+	}
+	return compose(text)
+}
+
 // inText reports the lines of a text that hold what is searched for, each once.
 func (s *searching) inText(path, text string) error {
-	folded := text
-	if s.IgnoreCase {
-		folded = strings.ToLower(text)
-	}
-	if !strings.Contains(folded, s.Text) {
+	if !strings.Contains(s.comparable(text), s.Text) {
 		return nil
 	}
 	n := 0
 	for line := range strings.Lines(text) {
 		n++
-		folded := line
-		if s.IgnoreCase {
-			folded = strings.ToLower(line)
-		}
-		at := strings.Index(folded, s.Text)
+		at := strings.Index(s.comparable(line), s.Text)
 		if at < 0 {
 			continue
 		}
@@ -187,6 +199,10 @@ func (s *searching) stop() error {
 func (r searchResult) text(ctx context.Context) string {
 	var b strings.Builder
 	b.WriteString(r.note(ctx))
+	if left := r.LeftOut; left.NotText+left.Unreadable > 0 {
+		b.WriteString(say(ctx, "[not searched: %d files that are not text, %d files or directories that cannot be read]\n",
+			"[検索していないもの: テキストでないファイル %d 件、読めないファイルやディレクトリ %d 件]\n", left.NotText, left.Unreadable))
+	}
 	if r.Truncated && r.NextOffset == nil {
 		b.WriteString(say(ctx, "[not everything was searched: narrow \"path\" or \"name\"]\n",
 			"[すべては検索されていません。\"path\" や \"name\" で絞ってください]\n"))

@@ -62,6 +62,14 @@ func TestSearch(t *testing.T) {
 		*got.NextOffset != 3 {
 		t.Errorf("with an offset: %+v", got)
 	}
+	left := result[searchResult](t, "file_search", args{"text": "needle"})
+	if left.LeftOut != (leftOut{NotText: 1}) {
+		t.Errorf("left out: %+v", left.LeftOut)
+	}
+	if text := callIn(t, "en", "file_search", args{"text": "needle"}).Content[0].Text; !strings.Contains(text,
+		"[not searched: 1 files that are not text") {
+		t.Errorf("left out: %s", text)
+	}
 	refused(t, "file_search", args{}, "nothing to search for")
 	refused(t, "file_search", args{"name": "[a"}, "malformed")
 	refused(t, "file_search", args{"name": "*", "path": "a.md"}, "not a directory")
