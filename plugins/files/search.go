@@ -18,6 +18,7 @@ const (
 	maxSearchFile  = 4 << 20  // bytes of one file that are searched
 	maxSearchDepth = 32       // levels of directories
 	maxExcerpt     = 240      // bytes of a line in a match
+	maxFileLines   = 20       // lines of one file in an answer, so that it shows other files too; with a limit all of them
 )
 
 type searchArgs struct {
@@ -46,6 +47,7 @@ type leftOut struct {
 	NotText    int `json:"not_text,omitempty"`   // files that are not text, or in no encoding that can be told
 	Unreadable int `json:"unreadable,omitempty"` // files and directories that cannot be opened
 	InPart     int `json:"in_part,omitempty"`    // files that were searched in part
+	Lines      int `json:"lines,omitempty"`      // lines that match, in files with many
 }
 
 // searching is one search under way.
@@ -151,11 +153,15 @@ func (s *searching) inText(path, text string) error {
 	if !strings.Contains(s.comparable(text), s.Text) {
 		return nil
 	}
-	n := 0
+	n, matches := 0, 0
 	for line := range strings.Lines(text) {
 		n++
 		at := strings.Index(s.comparable(line), s.Text)
 		if at < 0 {
+			continue
+		}
+		if matches++; s.Limit == 0 && matches > maxFileLines {
+			s.out.LeftOut.Lines++
 			continue
 		}
 		if err := s.found(match{path, n, excerpt(line, min(at, len(line)))}); err != nil {
@@ -202,6 +208,10 @@ func (r searchResult) text(ctx context.Context) string {
 	if left := r.LeftOut; left.NotText+left.Unreadable > 0 {
 		b.WriteString(say(ctx, "[not searched: %d files that are not text, %d files or directories that cannot be read]\n",
 			"[検索していないもの: テキストでないファイル %d 件、読めないファイルやディレクトリ %d 件]\n", left.NotText, left.Unreadable))
+	}
+	if n := r.LeftOut.Lines; n > 0 {
+		b.WriteString(say(ctx, "[%d more lines match in files with many: pass \"limit\" to see all of them]\n",
+			"[一致の多いファイルの %d 行を省略しています。\"limit\" を指定するとすべて表示します]\n", n))
 	}
 	if r.Truncated && r.NextOffset == nil {
 		b.WriteString(say(ctx, "[not everything was searched: narrow \"path\" or \"name\"]\n",
