@@ -3,7 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
+	"io/fs"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -144,6 +147,25 @@ func rootOf(ctx context.Context, given string) (guestPath, inside string, err er
 	}
 	return "", "", refuse("%[1]q is in none of the allowed directories. They are %[2]s: give a path in one of them",
 		"%[1]q は許可されたディレクトリの外です。使えるのは %[2]s です。その中のパスを指定してください", given, names(all))
+}
+
+// elsewhere returns err, or where the path is if it is missing in the workspace and another root has it.
+func elsewhere(ctx context.Context, at location, err error) error {
+	if _, missing := os.Lstat(at.full); at.root != mount || !errors.Is(missing, fs.ErrNotExist) {
+		return err
+	}
+	all, rootsErr := roots(ctx)
+	if rootsErr != nil {
+		return err
+	}
+	for _, r := range all {
+		other := in(r.path, at.path)
+		if _, err := os.Lstat(other.full); r.path != mount && err == nil {
+			return refuse("%[1]s is not in the workspace, where relative paths start, but there is %[2]s: name it so",
+				"%[1]s はワークスペース(相対パスの起点)にはありませんが、%[2]s があります。そのパスを指定してください", at.path, other.path)
+		}
+	}
+	return err
 }
 
 // names lists roots, with the host's paths of those besides the workspace.

@@ -52,7 +52,7 @@ func read(ctx context.Context, in readArgs) (*pdk.Result, error) {
 	}
 	f, err := openRegular(at.path, at.full)
 	if err != nil {
-		return nil, err
+		return nil, elsewhere(ctx, at, err)
 	}
 	defer f.Close()
 	if in.As == "image" {
