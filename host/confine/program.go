@@ -21,6 +21,7 @@ type procEnv struct {
 	env            []string
 	stdin          io.Reader
 	stdout, stderr io.Writer
+	track          tracker // nil: nobody is told of processes
 }
 
 // Exit statuses of a shell for a command that may not run, and for one that does not exist.
@@ -64,7 +65,16 @@ func (s *supervisor) exec(ctx context.Context, at procEnv, argv []string) error 
 	command.Args = argv
 	command.Dir, command.Env = at.dir, at.env
 	command.Stdin, command.Stdout, command.Stderr = at.stdin, at.stdout, at.stderr
-	return ended(at, argv[0], command.Run())
+	err = command.Start()
+	if err == nil {
+		done := func() {}
+		if at.track != nil {
+			done = at.track(command.Process)
+		}
+		err = command.Wait()
+		done()
+	}
+	return ended(at, argv[0], err)
 }
 
 // shellScript opens the program at path if it is a shell script.

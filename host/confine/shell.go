@@ -24,13 +24,31 @@ func (s *supervisor) interpret(ctx context.Context, at procEnv, text, name strin
 	if err != nil {
 		return at.refuse(2, "%v", err)
 	}
+	d := newDialect(file)
+	defer d.close()
+	if err := d.refuse(file); err != nil {
+		return at.refuse(2, "%v", err)
+	}
+	d.rewrite(file, text)
+	unread := endUnread(d.functions)
 	runner, err := interp.New(
 		interp.Dir(at.dir),
 		interp.Env(expand.ListEnviron(at.env...)),
 		interp.StdIO(at.stdin, at.stdout, at.stderr),
 		interp.Params(parameters...),
-		interp.CallHandler(endUnread(functions(file))),
-		interp.ExecHandlers(func(interp.ExecHandlerFunc) interp.ExecHandlerFunc { return s.handle }),
+		interp.CallHandler(func(ctx context.Context, argv []string) ([]string, error) {
+			argv, err := d.call(ctx, argv)
+			if err != nil {
+				return nil, err
+			}
+			return unread(ctx, argv)
+		}),
+		interp.OpenHandler(d.open(interp.DefaultOpenHandler())),
+		interp.ExecHandlers(func(interp.ExecHandlerFunc) interp.ExecHandlerFunc {
+			return func(ctx context.Context, argv []string) error {
+				return s.handle(ctx, argv, d.track(interp.HandlerCtx(ctx).Env, at.track))
+			}
+		}),
 	)
 	if err != nil {
 		return err
@@ -43,9 +61,9 @@ func (s *supervisor) interpret(ctx context.Context, at procEnv, text, name strin
 }
 
 // handle starts a program for the interpreter.
-func (s *supervisor) handle(ctx context.Context, argv []string) error {
+func (s *supervisor) handle(ctx context.Context, argv []string, track tracker) error {
 	h := interp.HandlerCtx(ctx)
-	at := procEnv{dir: h.Dir, env: s.environment(h.Env), stdin: h.Stdin, stdout: h.Stdout, stderr: h.Stderr}
+	at := procEnv{dir: h.Dir, env: s.environment(h.Env), stdin: h.Stdin, stdout: h.Stdout, stderr: h.Stderr, track: track}
 	err := s.exec(ctx, at, argv)
 	var status *statusError
 	if !errors.As(err, &status) {

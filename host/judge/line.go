@@ -21,6 +21,7 @@ const (
 type finder struct {
 	commands  []Command
 	functions []string
+	reads     []*syntax.Assign // the variables of the builtin read alone
 	deferred  bool
 	opaque    string // the first reason why a command is not known beforehand; empty if all are known
 }
@@ -96,6 +97,9 @@ func (f *finder) node(node syntax.Node, via []string) error {
 		}
 		f.functions = append(f.functions, node.Name.Value)
 	case *syntax.Assign:
+		if node.Name != nil && node.Name.Value == "IFS" && slices.Contains(f.reads, node) {
+			return nil // "IFS=, read a b" splits the line that is read and nothing else
+		}
 		return checkAssignment(node)
 	case *syntax.CoprocClause:
 		return &LineError{"coproc is not supported"}
@@ -106,13 +110,16 @@ func (f *finder) node(node syntax.Node, via []string) error {
 }
 
 // reserved are names that functions must not have, because this package interprets commands of these names.
-var reserved = []string{"command", "builtin", "exec", "eval", "source", "."}
+var reserved = []string{"command", "builtin", "exec", "eval", "source", ".", "read"}
 
 func (f *finder) call(call *syntax.CallExpr, via []string) error {
 	if len(call.Args) == 0 {
 		return nil // assignments alone
 	}
 	c := Command{Via: via}
+	if call.Args[0].Lit() == "read" {
+		f.reads = append(f.reads, call.Assigns...)
+	}
 	for _, word := range call.Args {
 		fields, known := literal(word)
 		switch {

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/tetratelabs/wazero"
@@ -273,6 +274,10 @@ func (i *instance) run(ctx context.Context, c *call, payload [][]byte) error {
 // dropCall drops the call that has ended, with all that it holds.
 func (i *instance) dropCall() {
 	i.call = nil
+	for _, lost := range i.files.Unkept() {
+		i.plugin.logger.Warn("a replaced file could not keep all its attributes", "path", lost.Path,
+			"lost", strings.Join(lost.Attributes, ", "))
+	}
 	i.files.Begin(context.Background(), nil) // no guest code runs until the next call begins
 }
 

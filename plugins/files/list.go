@@ -77,6 +77,8 @@ type entry struct {
 type listResult struct {
 	page
 	Entries []entry `json:"entries"`
+	// Unreadable counts the directories and entries that could not be looked at.
+	Unreadable int `json:"unreadable,omitempty"`
 }
 
 // list is the tool file_list.
@@ -95,12 +97,12 @@ func list(ctx context.Context, in listArgs) (*pdk.Result, error) {
 	}
 	last := len(from) - 1
 	for _, r := range from[:last] {
-		if err = walkRoot(ctx, r, cmp.Or(in.Depth, 1), visit); err != nil {
+		if err = walkRoot(ctx, r, cmp.Or(in.Depth, 1), &out.Unreadable, visit); err != nil {
 			break
 		}
 	}
 	if err == nil {
-		err = walk(ctx, from[last], cmp.Or(in.Depth, 1), visit)
+		err = walk(ctx, from[last], cmp.Or(in.Depth, 1), &out.Unreadable, visit)
 	}
 	if err != nil && !errors.Is(err, fs.SkipAll) {
 		return nil, err
@@ -109,7 +111,8 @@ func list(ctx context.Context, in listArgs) (*pdk.Result, error) {
 }
 
 // walkRoot visits a root and what is below it, depth levels deep.
-func walkRoot(ctx context.Context, at location, depth int, visit func(e entry, full string) error) error {
+func walkRoot(ctx context.Context, at location, depth int, unreadable *int,
+	visit func(e entry, full string) error) error {
 	info, err := os.Stat(at.full)
 	if err != nil {
 		return explain(at.path, err)
@@ -119,7 +122,7 @@ func walkRoot(ctx context.Context, at location, depth int, visit func(e entry, f
 	if err := visit(e, at.full); err != nil || depth == 1 {
 		return err
 	}
-	return walk(ctx, at, depth-1, visit)
+	return walk(ctx, at, depth-1, unreadable, visit)
 }
 
 // text is one line for each entry.
@@ -136,15 +139,19 @@ func (r listResult) text(ctx context.Context, rel string) string {
 			fmt.Fprintf(&b, "%s (%s)\n", e.Path, e.Type)
 		}
 	}
-	if len(r.Entries) == 0 {
+	if r.Unreadable > 0 {
+		b.WriteString(say(ctx, "[%d directories or files in it cannot be read here]\n", "[読めないディレクトリやファイルが %d 件あります]\n",
+			r.Unreadable))
+	} else if len(r.Entries) == 0 {
 		b.WriteString(say(ctx, "%s is empty.\n", "%s は空です。\n", rel))
 	}
 	return b.String()
 }
 
-// walk visits what is below a directory, depth levels deep, in lexical order. What cannot be read, and what a write is
-// not done with, is left out. visit may return fs.SkipAll, which walk then returns too.
-func walk(ctx context.Context, at location, depth int, visit func(e entry, full string) error) error {
+// walk visits what is below a directory, depth levels deep, in lexical order. What a write is not done with is left out,
+// and what cannot be read is counted. visit may return fs.SkipAll, which walk then returns too.
+func walk(ctx context.Context, at location, depth int, unreadable *int,
+	visit func(e entry, full string) error) error {
 	info, err := os.Stat(at.full)
 	if err != nil {
 		return explain(at.path, err)
@@ -153,15 +160,20 @@ func walk(ctx context.Context, at location, depth int, visit func(e entry, full 
 		return refuse("%s is a file, not a directory: see it with file_stat or file_read",
 			"%s はディレクトリではなくファイルです。file_stat か file_read を使ってください", at.path)
 	}
-	return walkInto(ctx, at.path, at.full, depth, visit)
+	return walkInto(ctx, at.path, at.full, depth, unreadable, visit)
 }
 
-func walkInto(ctx context.Context, rel, full string, depth int, visit func(e entry, full string) error) error {
+func walkInto(ctx context.Context, rel, full string, depth int, unreadable *int,
+	visit func(e entry, full string) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
 	children, err := os.ReadDir(full)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case errors.Is(err, fs.ErrPermission):
+		*unreadable++
 		return nil
 	}
 	if err != nil {
@@ -171,15 +183,19 @@ func walkInto(ctx context.Context, rel, full string, depth int, visit func(e ent
 		if isTemporary(child.Name()) {
 			continue
 		}
-		e, below := entry{Path: path.Join(rel, child.Name())}, filepath.Join(full, child.Name())
-		if info, err := child.Info(); err == nil {
+		e, below := entry{Path: path.Join(rel, showName(child.Name()))}, filepath.Join(full, child.Name())
+		info, err := child.Info()
+		switch {
+		case err == nil:
 			e.describe(info)
 			if err := visit(e, below); err != nil {
 				return err
 			}
+		case !errors.Is(err, fs.ErrNotExist):
+			*unreadable++
 		}
 		if child.IsDir() && depth > 1 {
-			if err := walkInto(ctx, e.Path, below, depth-1, visit); err != nil {
+			if err := walkInto(ctx, e.Path, below, depth-1, unreadable, visit); err != nil {
 				return err
 			}
 		}

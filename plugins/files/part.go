@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -21,7 +22,7 @@ func (f *regular) part(ctx context.Context, in readArgs) (part, error) {
 		return part{}, refuse(`give either "offset" and "length" or "line" and "lines", not both`,
 			`"offset"/"length" と "line"/"lines" は同時に指定できません。どちらか一方にしてください`)
 	case byLines:
-		return f.lines(ctx, max(in.Line, 1), in.Lines)
+		return f.lines(ctx, cmp.Or(encodingNamed(in.Encoding), bom(f.head)), max(in.Line, 1), in.Lines)
 	case in.Offset > f.size:
 		return part{}, refuse("%s has %d bytes, so nothing is at offset %d: choose a smaller one",
 			"%s は %d バイトなので、offset %d には何もありません。小さい値にしてください", f.path, f.size, in.Offset)
@@ -32,9 +33,10 @@ func (f *regular) part(ctx context.Context, in readArgs) (part, error) {
 }
 
 // lines finds the range of count lines from the first on, counted from 1; a count of 0 means as many as fit into
-// maxRead. What does not fit is left for next time, in whole lines unless the very first is too long.
-func (f *regular) lines(ctx context.Context, first, count int) (part, error) {
-	if e := bom(f.head); e == utf16LE || e == utf16BE {
+// maxRead. What does not fit is left for next time, in whole lines unless the very first is too long. e is the encoding
+// if it is certain, or nil.
+func (f *regular) lines(ctx context.Context, e *encoding, first, count int) (part, error) {
+	if e != nil && e.wide() {
 		return part{}, refuse(`%s is in %s, where lines cannot be counted: use "offset" and "length"`,
 			`%s は %s なので行で指定できません。"offset" と "length" を使ってください`, f.path, e.name)
 	}

@@ -3,7 +3,10 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
+	"io/fs"
 	"maps"
+	"os"
 	"path"
 	"path/filepath"
 	"slices"
@@ -35,12 +38,12 @@ func refuseRoot(l location) error {
 		"%s は許可されたディレクトリそのものなので、移動・置き換え・削除はできません。その中のものを指定してください", l.root)
 }
 
-// in returns the location of a clean relative path in a root.
+// in returns the location of a clean relative path in a root, whose names are as showName shows them.
 func in(root, rel string) location {
 	if root == mount {
-		return location{rel, filepath.Join(workspaceDir, filepath.FromSlash(rel)), root}
+		return location{rel, filepath.Join(workspaceDir, filepath.FromSlash(nameShown(rel))), root}
 	}
-	return location{path.Join(root, rel), filepath.Join(root, filepath.FromSlash(rel)), root}
+	return location{path.Join(root, rel), filepath.Join(root, filepath.FromSlash(nameShown(rel))), root}
 }
 
 // resolve checks a path from a caller and returns what it names.
@@ -57,7 +60,7 @@ func resolve(ctx context.Context, given string) (location, error) {
 	if err != nil {
 		return location{}, err
 	}
-	if strings.Contains(inside, `\`) {
+	if strings.Contains(inside, `\`) && showName(nameShown(inside)) != inside {
 		return location{}, refuse(`%q: use "/" between directories, not "\"`,
 			`%q: ディレクトリの区切りには "\" ではなく "/" を使ってください`, given)
 	}
@@ -146,6 +149,25 @@ func rootOf(ctx context.Context, given string) (guestPath, inside string, err er
 		"%[1]q は許可されたディレクトリの外です。使えるのは %[2]s です。その中のパスを指定してください", given, names(all))
 }
 
+// elsewhere returns err, or where the path is if it is missing in the workspace and another root has it.
+func elsewhere(ctx context.Context, at location, err error) error {
+	if _, missing := os.Lstat(at.full); at.root != mount || !errors.Is(missing, fs.ErrNotExist) {
+		return err
+	}
+	all, rootsErr := roots(ctx)
+	if rootsErr != nil {
+		return err
+	}
+	for _, r := range all {
+		other := in(r.path, at.path)
+		if _, err := os.Lstat(other.full); r.path != mount && err == nil {
+			return refuse("%[1]s is not in the workspace, where relative paths start, but there is %[2]s: name it so",
+				"%[1]s はワークスペース(相対パスの起点)にはありませんが、%[2]s があります。そのパスを指定してください", at.path, other.path)
+		}
+	}
+	return err
+}
+
 // names lists roots, with the host's paths of those besides the workspace.
 func names(all []root) string {
 	list := make([]string, len(all))
@@ -174,7 +196,8 @@ func below(given, dir string) (string, bool) {
 // isAbsolute reports whether a path is absolute in any system's notation.
 func isAbsolute(given string) bool {
 	drive := len(given) >= 2 && given[1] == ':' && (given[0]|0x20) >= 'a' && (given[0]|0x20) <= 'z'
-	return drive || strings.HasPrefix(given, "/") || strings.HasPrefix(given, `\`) ||
+	_, escaped := unescape(strings.TrimPrefix(given, `\x`))
+	return drive || strings.HasPrefix(given, "/") || strings.HasPrefix(given, `\`) && !escaped ||
 		given == "~" || strings.HasPrefix(given, "~/") || strings.HasPrefix(given, "file:")
 }
 

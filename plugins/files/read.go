@@ -1,11 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/hako-run/hako/pdk"
@@ -36,6 +40,8 @@ type readResult struct {
 	// NextOffset and NextLine say where to go on; absent at the end of the file.
 	NextOffset int64 `json:"nextOffset,omitempty"`
 	NextLine   int   `json:"nextLine,omitempty"`
+	// Replaced counts the bytes that are no text in the encoding and shown as U+FFFD.
+	Replaced int `json:"replaced,omitempty"`
 }
 
 // read is the tool file_read.
@@ -46,13 +52,13 @@ func read(ctx context.Context, in readArgs) (*pdk.Result, error) {
 	}
 	f, err := openRegular(at.path, at.full)
 	if err != nil {
-		return nil, err
+		return nil, elsewhere(ctx, at, err)
 	}
 	defer f.Close()
 	if in.As == "image" {
 		return f.image()
 	}
-	if err := f.isText(); err != nil {
+	if err := f.isText(encodingNamed(in.Encoding)); err != nil {
 		return nil, err
 	}
 	part, err := f.part(ctx, in)
@@ -68,6 +74,7 @@ type regular struct {
 	path string // as callers know it
 	size int64
 	head []byte // the first bytes
+	more []byte // the sample, once it was read
 }
 
 // openRegular opens the file at full to read it. rel is the path as callers know it.
@@ -100,10 +107,21 @@ func (f *regular) at(offset, length int64) ([]byte, error) {
 	return data[:n], nil
 }
 
-// isText refuses a file that its content shows to be something else.
-func (f *regular) isText() error {
+// sample reads the bytes from which the encoding is guessed.
+func (f *regular) sample() (sample []byte, err error) {
+	if f.more == nil {
+		f.more, err = f.at(0, sampled)
+	}
+	return f.more, err
+}
+
+// isText refuses a file that its content shows to be something else. UTF-16 without a mark looks like binary data, so
+// it is text if the caller names it.
+func (f *regular) isText(named *encoding) error {
 	k := sniff(f.head)
 	switch {
+	case k == data && named != nil && named.wide():
+		return nil
 	case k.image:
 		return refuse(`%s is not text but %[2]s (%[4]d bytes): read it with "as": "image"`,
 			`%s はテキストではなく%[3]sです (%[4]d バイト)。"as": "image" を指定すると画像として読めます`, f.path, k.en, k.ja, f.size)
@@ -138,24 +156,38 @@ func (f *regular) image() (*pdk.Result, error) {
 		Size: f.size}), nil
 }
 
-// text returns a part of the file as a text block, and what follows it in a second one.
+// text returns a part of the file as a text block, and what is to be said of it in a second one.
 func (f *regular) text(ctx context.Context, p part, name string) (*pdk.Result, error) {
 	raw, err := f.at(p.offset, p.length)
 	if err != nil {
 		return nil, err
 	}
-	if mark := bomSize(f.head); p.offset == 0 {
+	if p.offset == 0 {
+		if f.more == nil && int64(len(raw)) >= min(f.size, sampled) {
+			f.more = raw[:min(len(raw), sampled)]
+		}
+		mark := bomSize(f.head)
 		raw, p.offset = raw[min(mark, int64(len(raw))):], mark
 	}
 	d, err := f.decode(name, raw, p.offset)
 	if err != nil {
 		return nil, err
 	}
-	out := readResult{Encoding: d.encoding.name, Size: f.size, Offset: p.offset, NextLine: p.nextLine}
+	out := readResult{Encoding: d.encoding.name, Size: f.size, Offset: p.offset, NextLine: p.nextLine, Replaced: d.bad}
 	result := new(pdk.Result).AddTextBytes(d.text)
+	var notes []string
 	if next := p.offset + int64(d.size); next < f.size {
 		out.NextOffset = next
-		result.AddText(rest(ctx, out))
+		notes = append(notes, rest(ctx, out))
+	}
+	if d.bad > 0 {
+		notes = append(notes, say(ctx,
+			`[%d bytes are not valid %s and shown as U+FFFD (\ufffd); leave that where it is to keep them when you write the file back. If the text looks garbled, name another "encoding"]`,
+			`[%d バイトは %s として正しくないため U+FFFD (\ufffd) で表示しています。書き戻すときにこの文字をそのまま残せば元のバイトが保たれます。文字化けしている場合は別の "encoding" を指定してください]`,
+			d.bad, d.encoding.name))
+	}
+	if len(notes) > 0 {
+		result.AddText(strings.Join(notes, "\n"))
 	}
 	return result.WithStructured(out).WithStructuredText("content", d.text), nil
 }
@@ -171,52 +203,77 @@ func rest(ctx context.Context, r readResult) string {
 		r.Offset, r.Size, r.NextOffset, where)
 }
 
-// decoded is text that was in an encoding, and how many bytes it took.
+// decoded is text that was in an encoding, and how many bytes it took; bad of them are shown as U+FFFD.
 type decoded struct {
-	encoding *encoding
-	text     []byte
-	size     int
+	encoding  *encoding
+	text      []byte
+	size, bad int
 }
 
-// decode decodes raw, which lies at offset, in the named encoding or the one that the file seems to be in.
+// decode decodes raw, which lies at offset, in the named encoding or the one that the file seems to be in. It refuses
+// what would mostly be replaced.
 func (f *regular) decode(name string, raw []byte, offset int64) (decoded, error) {
-	e, certain := encodingNamed(name), true
+	e := encodingNamed(name)
 	if e == nil {
-		e = bom(f.head)
-	}
-	if e == nil {
-		e, certain = guess(f.head), false
-	}
-	if e != nil {
-		if d, err := e.at(raw, offset); err == nil {
-			return d, nil
+		var err error
+		if e, err = f.encoding(raw); err != nil {
+			return decoded{}, err
 		}
 	}
-	if certain {
+	d := e.at(raw, max(0, offset-bomSize(f.head)), offset+int64(len(raw)) >= f.size)
+	switch {
+	case e.wide() && offset%2 != 0, name == e.name && d.unreadable():
 		return decoded{}, refuse(`%[1]s is not valid %[2]s from byte %[3]d on: leave "encoding" out, or choose an offset where a character begins`,
 			`%[1]s は %[3]d バイト目以降が %[2]s として正しくありません。"encoding" を外すか、文字の先頭になる offset を指定してください`, f.path, e.name, offset)
-	}
-	if e = guess(raw); e == nil {
-		return decoded{}, refuse(`%s is not valid UTF-8, nor Shift_JIS or EUC-JP: name another "encoding", "iso-8859-1" to see every byte as a character`,
-			`%s は UTF-8 としても Shift_JIS や EUC-JP としても正しくありません。別の "encoding" を指定してください("iso-8859-1" なら各バイトを 1 文字として読めます)`,
+	case d.unreadable():
+		return decoded{}, refuse(`%s is not valid UTF-8, nor surely Shift_JIS or EUC-JP: name another "encoding", "iso-8859-1" to see every byte as a character`,
+			`%s は UTF-8 として正しくなく、Shift_JIS や EUC-JP とも判定できません。別の "encoding" を指定してください("iso-8859-1" なら各バイトを 1 文字として読めます)`,
 			f.path)
 	}
-	return e.at(raw, offset)
+	return d, nil
 }
 
-// at decodes a part of a file. In UTF-8 an offset within a character means the next one; the end of a character that
-// the part cuts off is left for the next, and replaced if there is nothing else.
-func (e *encoding) at(raw []byte, offset int64) (decoded, error) {
+// encoding returns the encoding that the file seems to be in, for its part raw; UTF-8 if that cannot be told.
+func (f *regular) encoding(raw []byte) (*encoding, error) {
+	if e := bom(f.head); e != nil {
+		return e, nil
+	}
+	sample, err := f.sample()
+	if err != nil {
+		return nil, err
+	}
+	e := guess(sample)
+	if e == utf8Text && isASCII(sample) { // what tells the encoding comes later
+		e = guess(raw)
+	}
+	return cmp.Or(e, utf8Text), nil
+}
+
+// unreadable reports whether more than half of what is to be seen is not the text but replaces bytes of it.
+func (d decoded) unreadable() bool {
+	if d.bad == 0 {
+		return false
+	}
+	seen := 0
+	for _, r := range stringOf(d.text) {
+		if !unicode.IsSpace(r) {
+			seen++
+		}
+	}
+	return 2*d.bad > seen
+}
+
+// at decodes a part of a file, whose offset is counted from the end of the mark. In UTF-8 an offset within a character means the next one; the end of a character that
+// the part cuts off is left for the next, unless there is nothing else, and replaced if it is the last part.
+func (e *encoding) at(raw []byte, offset int64, last bool) decoded {
 	skipped := 0
 	for e == utf8Text && offset > 0 && skipped < min(len(raw), utf8.UTFMax-1) && !utf8.RuneStart(raw[skipped]) {
 		skipped++
 	}
-	text, n, err := e.decode(raw[skipped:])
-	if err == nil && offset%2 != 0 && (e == utf16LE || e == utf16BE) {
-		err = errMalformed
+	raw = raw[skipped:]
+	text, n, bad := e.decode(raw)
+	if cut := len(raw) - n; cut > 0 && (last || n == 0) {
+		text, n, bad = append(slices.Clip(text), strings.Repeat("\ufffd", cut)...), len(raw), bad+cut
 	}
-	if n == 0 && len(raw) > 0 {
-		text, n = []byte("\ufffd"), len(raw)-skipped
-	}
-	return decoded{e, text, skipped + n}, err
+	return decoded{e, text, skipped + n, bad}
 }

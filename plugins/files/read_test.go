@@ -60,12 +60,55 @@ func TestReadEncodings(t *testing.T) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	refused(t, "file_read", args{"path": "latin1"}, "not valid UTF-8", "Shift_JIS", "iso-8859-1")
 	if got := result[readResult](t, "file_read", args{"path": "latin1", "encoding": "iso-8859-1"}); got.Content != "café olé ÿ" {
 		t.Errorf("latin1: %+v", got)
 	}
 	refused(t, "file_read", args{"path": "sjis", "encoding": "utf-8"}, "not valid utf-8", "byte 0")
 	refused(t, "file_read", args{"path": "utf16", "offset": 5}, "utf-16le", "byte 5")
+}
+
+// TestReadDamaged: bytes that are no text cost themselves, not the file.
+func TestReadDamaged(t *testing.T) {
+	utf8 := strings.Repeat("受付しました\n", 400)
+	line := encoded(t, jis.ShiftJIS, "外部: 接続エラー\n")
+	workspace(t, map[string]string{
+		"mixed": utf8 + line + "終了\n", "cut": utf8 + "切れた行、\xe3\n終了\n", "end": "終了終了\xe7\xb5",
+		"one line": "受付しました受付\xff", "latin1": "caf\xe9 ol\xe9 \xff",
+		"utf16": "\xff\xfea\x00\x00\xdc", "plain16": encoded(t, unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM), iroha),
+		"moji": strings.Repeat("日本語utf8\n", 500) + encoded(t, jis.ShiftJIS, "日本語sjis\n"),
+		"gbk":  "\xc4\xe3\xba\xc3\xca\xc0\xbd\xe7\xa3\xac\xd6\xd0\xce\xc4\n", "kanji": encoded(t, jis.EUCJP, "日本"),
+		"bank": encoded(t, jis.ShiftJIS, "ｶ)ﾔﾏﾀﾞ ｼﾖｳｼﾞ\r\n"), "none": "\xff\xff\xff a",
+	})
+	for name, want := range map[string]struct {
+		holds    string
+		encoding string
+		replaced int
+	}{
+		"mixed": {utf8, "utf-8", 9}, "cut": {utf8 + "切れた行、\ufffd\n終了\n", "utf-8", 1}, "end": {"終了終了\ufffd\ufffd", "utf-8", 2},
+		"one line": {"受付しました受付\ufffd", "utf-8", 1}, "latin1": {"caf\ufffd ol\ufffd \ufffd", "utf-8", 3},
+		"utf16": {"a\ufffd", "utf-16le", 1}, "moji": {strings.Repeat("日本語utf8\n", 500), "utf-8", 5},
+		"bank": {"ｶ)ﾔﾏﾀﾞ ｼﾖｳｼﾞ\r\n", "shift_jis", 0},
+	} {
+		for _, in := range []args{{"path": name}, {"path": name, "encoding": want.encoding}} {
+			got := result[readResult](t, "file_read", in)
+			if !strings.HasPrefix(got.Content, want.holds) || got.Encoding != want.encoding || got.Replaced != want.replaced {
+				t.Errorf("%v: %.30q, %s, %d replaced", in, got.Content, got.Encoding, got.Replaced)
+			}
+		}
+	}
+	if note := callIn(t, "en", "file_read", args{"path": "cut"}).Content[1].Text; !strings.Contains(note, "1 bytes are not valid utf-8") {
+		t.Errorf("note %q", note)
+	}
+	for name, words := range map[string]string{"gbk": "nor surely Shift_JIS", "kanji": "nor surely Shift_JIS", "none": `name another "encoding"`,
+		"plain16": "binary data"} {
+		refused(t, "file_read", args{"path": name}, words)
+	}
+	if got := result[readResult](t, "file_read", args{"path": "plain16", "encoding": "utf-16le"}); got.Content != iroha {
+		t.Errorf("UTF-16 without a mark: %q", got.Content)
+	}
+	if got := result[readResult](t, "file_read", args{"path": "kanji", "encoding": "euc-jp"}); got.Content != "日本" {
+		t.Errorf("EUC-JP by name: %q", got.Content)
+	}
 }
 
 func TestReadRefusesWhatIsNotText(t *testing.T) {
@@ -215,18 +258,18 @@ func TestJapaneseTables(t *testing.T) {
 				theirs, err := c.other.NewDecoder().Bytes(src)
 				must(t, err)
 				valid := !bytes.Contains(theirs, []byte("\ufffd")) && !private(string(theirs))
-				ours, n, err := c.own.decode(src)
+				ours, n, bad := c.own.decode(src)
 				if n == 1 || lead == 0x8f && name == "euc-jp" || bytes.Contains(theirs, []byte("\u0080")) {
 					continue // ends within a character, is of JIS X 0212, or a control character that Shift_JIS has in theory
 				}
-				if (err == nil) != valid || valid && string(ours) != string(theirs) {
-					t.Fatalf("%s %x: %q %v, want %q", name, src, ours, err, theirs)
+				if (bad == 0) != valid || valid && string(ours) != string(theirs) {
+					t.Fatalf("%s %x: %q %v, want %q", name, src, ours, bad, theirs)
 				}
 				if !valid {
 					continue
 				}
 				again, missing := c.own.encode(string(ours))
-				if back, _, err := c.own.decode(again); missing >= 0 || err != nil || string(back) != string(ours) {
+				if back, _, bad := c.own.decode(again); missing >= 0 || bad > 0 || string(back) != string(ours) {
 					t.Fatalf("%s %x: encoded again %x %q", name, src, again, back)
 				}
 			}
@@ -247,7 +290,7 @@ func FuzzText(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, content []byte, offset uint16, name string) {
 		file := &regular{path: "f", size: int64(len(content)), head: content[:min(len(content), sniffed)]}
-		if file.isText() != nil {
+		if file.isText(encodingNamed(name)) != nil {
 			return
 		}
 		raw := content[min(len(content), int(offset)):]
@@ -262,7 +305,7 @@ func FuzzText(f *testing.F) {
 			t.Errorf("%d of %d bytes", d.size, len(raw))
 		}
 		if out, missing := shiftJIS.encode(string(d.text)); missing < 0 {
-			if _, _, err := shiftJIS.decode(out); err != nil {
+			if _, _, bad := shiftJIS.decode(out); bad > 0 {
 				t.Errorf("%q: encoded it is %x, which is malformed", d.text, out)
 			}
 		}

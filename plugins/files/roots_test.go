@@ -103,6 +103,10 @@ func TestSeveralRoots(t *testing.T) {
 			t.Errorf("%s(%v): %q, want %q: %s", c.tool, c.in, got, c.want, text)
 		}
 	}
+	if _, text := tool("file_read", args{"path": "x/b.md"}); !strings.Contains(text, "x/b.md is not in the workspace") ||
+		!strings.Contains(text, other+"/x/b.md") {
+		t.Errorf("a path in another root: %s", text)
+	}
 	for want, in := range map[string]args{
 		"different directories":    {"from": "a.md", "to": other + "/a.md"},
 		"allowed directory itself": {"from": other, "to": "b"},

@@ -18,6 +18,7 @@ const (
 	maxSearchFile  = 4 << 20  // bytes of one file that are searched
 	maxSearchDepth = 32       // levels of directories
 	maxExcerpt     = 240      // bytes of a line in a match
+	maxFileLines   = 20       // lines of one file in an answer, so that it shows other files too; with a limit all of them
 )
 
 type searchArgs struct {
@@ -38,6 +39,15 @@ type match struct {
 type searchResult struct {
 	page
 	Matches []match `json:"matches"`
+	LeftOut leftOut `json:"left_out,omitzero"`
+}
+
+// leftOut counts what a search did not look into.
+type leftOut struct {
+	NotText    int `json:"not_text,omitempty"`   // files that are not text, or in no encoding that can be told
+	Unreadable int `json:"unreadable,omitempty"` // files and directories that cannot be opened
+	InPart     int `json:"in_part,omitempty"`    // files that were searched in part
+	Lines      int `json:"lines,omitempty"`      // lines that match, in files with many
 }
 
 // searching is one search under way.
@@ -59,14 +69,12 @@ func search(ctx context.Context, in searchArgs) (*pdk.Result, error) {
 		return nil, err
 	}
 	s := &searching{searchArgs: in, out: searchResult{page: newPage(in.extent), Matches: []match{}}}
-	if s.name, err = parseGlob(in.Name); err != nil {
+	if s.name, err = parseGlob(compose(in.Name)); err != nil {
 		return nil, err
 	}
-	if in.IgnoreCase {
-		s.Text = strings.ToLower(in.Text)
-	}
+	s.Text = s.comparable(in.Text)
 	for _, at := range from {
-		err := walk(ctx, at, maxSearchDepth, func(e entry, full string) error { return s.visit(e, full, at.path) })
+		err := walk(ctx, at, maxSearchDepth, &s.out.LeftOut.Unreadable, func(e entry, full string) error { return s.visit(e, full, at.path) })
 		if errors.Is(err, fs.SkipAll) {
 			break
 		}
@@ -86,7 +94,7 @@ func (s *searching) visit(e entry, full, below string) error {
 	if below != "." {
 		rel = strings.TrimPrefix(e.Path, below+"/")
 	}
-	if s.Name != "" && !s.name.match(rel) {
+	if s.Name != "" && !s.name.match(compose(rel)) {
 		return nil
 	}
 	if s.Text == "" {
@@ -98,52 +106,62 @@ func (s *searching) visit(e entry, full, below string) error {
 	return s.lines(e, full)
 }
 
-// lines searches one file. What is not text, or cannot be opened, holds no text.
+// lines searches one file, or counts it as left out.
 func (s *searching) lines(e entry, full string) error {
 	if s.read += min(e.Size, maxSearchFile); s.read > maxSearchBytes {
 		return s.stop()
 	}
 	f, err := openRegular(e.Path, full)
 	if err != nil {
+		s.out.LeftOut.Unreadable++
 		return nil
 	}
 	defer f.Close()
-	if f.isText() != nil {
+	if f.isText(nil) != nil {
+		s.out.LeftOut.NotText++
 		return nil
 	}
 	raw, err := f.at(0, maxSearchFile)
 	if err != nil {
+		s.out.LeftOut.Unreadable++
 		return nil
 	}
-	mark := bomSize(f.head)
+	f.more = raw[:min(len(raw), sampled)]
+	mark := min(bomSize(f.head), int64(len(raw)))
 	d, err := f.decode("", raw[mark:], mark)
 	if err != nil {
+		s.out.LeftOut.NotText++
 		return nil
 	}
-	if s.read > 0 && e.Size > maxSearchFile {
+	if e.Size > maxSearchFile {
 		s.out.Truncated = true
+		s.out.LeftOut.InPart++
 	}
 	return s.inText(e.Path, stringOf(d.text))
 }
 
+// comparable returns a text in the form in which texts are compared.
+func (s *searching) comparable(text string) string {
+	if s.IgnoreCase {
+		text = strings.ToLower(text)
+	}
+	return compose(text)
+}
+
 // inText reports the lines of a text that hold what is searched for, each once.
 func (s *searching) inText(path, text string) error {
-	folded := text
-	if s.IgnoreCase {
-		folded = strings.ToLower(text)
-	}
-	if !strings.Contains(folded, s.Text) {
+	if !strings.Contains(s.comparable(text), s.Text) {
 		return nil
 	}
-	n := 0
+	n, matches := 0, 0
 	for line := range strings.Lines(text) {
 		n++
-		folded := line
-		if s.IgnoreCase {
-			folded = strings.ToLower(line)
-		}
-		at := strings.Index(folded, s.Text)
+		at := strings.Index(s.comparable(line), s.Text)
 		if at < 0 {
+			continue
+		}
+		if matches++; s.Limit == 0 && matches > maxFileLines {
+			s.out.LeftOut.Lines++
 			continue
 		}
 		if err := s.found(match{path, n, excerpt(line, min(at, len(line)))}); err != nil {
@@ -187,6 +205,14 @@ func (s *searching) stop() error {
 func (r searchResult) text(ctx context.Context) string {
 	var b strings.Builder
 	b.WriteString(r.note(ctx))
+	if left := r.LeftOut; left.NotText+left.Unreadable > 0 {
+		b.WriteString(say(ctx, "[not searched: %d files that are not text, %d files or directories that cannot be read]\n",
+			"[検索していないもの: テキストでないファイル %d 件、読めないファイルやディレクトリ %d 件]\n", left.NotText, left.Unreadable))
+	}
+	if n := r.LeftOut.Lines; n > 0 {
+		b.WriteString(say(ctx, "[%d more lines match in files with many: pass \"limit\" to see all of them]\n",
+			"[一致の多いファイルの %d 行を省略しています。\"limit\" を指定するとすべて表示します]\n", n))
+	}
 	if r.Truncated && r.NextOffset == nil {
 		b.WriteString(say(ctx, "[not everything was searched: narrow \"path\" or \"name\"]\n",
 			"[すべては検索されていません。\"path\" や \"name\" で絞ってください]\n"))

@@ -62,6 +62,23 @@ func TestSearch(t *testing.T) {
 		*got.NextOffset != 3 {
 		t.Errorf("with an offset: %+v", got)
 	}
+	left := result[searchResult](t, "file_search", args{"text": "needle"})
+	if left.LeftOut != (leftOut{NotText: 1}) {
+		t.Errorf("left out: %+v", left.LeftOut)
+	}
+	if text := callIn(t, "en", "file_search", args{"text": "needle"}).Content[0].Text; !strings.Contains(text,
+		"[not searched: 1 files that are not text") {
+		t.Errorf("left out: %s", text)
+	}
+	workspace(t, map[string]string{"many": strings.Repeat("x\n", 100), "other": "x"})
+	many := result[searchResult](t, "file_search", args{"text": "x"})
+	if many.Count != maxFileLines+1 || many.LeftOut.Lines != 100-maxFileLines || many.Matches[maxFileLines].Path != "other" {
+		t.Errorf("of many lines: %+v", many)
+	}
+	if all := result[searchResult](t, "file_search", args{"text": "x", "limit": 200}); all.Count != 101 || all.LeftOut.Lines > 0 {
+		t.Errorf("with a limit: %d", all.Count)
+	}
+	workspace(t, map[string]string{"a.md": ""})
 	refused(t, "file_search", args{}, "nothing to search for")
 	refused(t, "file_search", args{"name": "[a"}, "malformed")
 	refused(t, "file_search", args{"name": "*", "path": "a.md"}, "not a directory")

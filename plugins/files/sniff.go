@@ -5,8 +5,12 @@ import (
 	"strings"
 )
 
-// sniffed is the number of bytes of a file that are read to detect its type.
-const sniffed = 4096
+const (
+	// sniffed is the number of bytes of a file that are read to detect its type.
+	sniffed = 4096
+	// sampled is the number of bytes from which the encoding of text is guessed.
+	sampled = 256 << 10
+)
 
 // kind is a file's type by its first bytes. The zero value says nothing: it may be text.
 type kind struct {

@@ -62,7 +62,11 @@ func (r *statResult) look(full string) error {
 	}
 	e := bom(f.head)
 	if e == nil {
-		e = guess(f.head)
+		sample, err := f.sample()
+		if err != nil {
+			return err
+		}
+		e = guess(sample)
 	}
 	r.MIMEType, r.Encoding = "text/plain", "unknown"
 	if e != nil {

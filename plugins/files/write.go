@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -25,6 +26,9 @@ type writeResult struct {
 	Path    string `json:"path"`
 	Bytes   int    `json:"bytes"`
 	Created bool   `json:"created"`
+	// Encoding is how the text is encoded now, Notes what was kept of the file that was replaced, or changed in it.
+	Encoding string   `json:"encoding,omitempty"`
+	Notes    []string `json:"notes,omitempty"`
 }
 
 // write is the tool file_write. The content goes to a new file beside the old one, which it then replaces, so that no
@@ -35,15 +39,16 @@ func write(ctx context.Context, in writeArgs) (*pdk.Result, error) {
 		return nil, err
 	}
 	rel, full := at.path, at.full
-	content, err := in.encoded()
+	exists, err := replaceable(rel, full, in.Overwrite)
+	if err != nil {
+		return nil, err
+	}
+	out := writeResult{Success: true, Path: rel, Created: !exists}
+	content, err := in.encoded(ctx, at, &out)
 	if err != nil {
 		return nil, err
 	}
 	if err := refuseProgram(rel, content); err != nil {
-		return nil, err
-	}
-	exists, err := replaceable(rel, full, in.Overwrite)
-	if err != nil {
 		return nil, err
 	}
 	if in.Directories {
@@ -58,27 +63,38 @@ func write(ctx context.Context, in writeArgs) (*pdk.Result, error) {
 	if err := replace(full, content, in.Overwrite); err != nil {
 		return nil, explainNew(at, err)
 	}
-	out := writeResult{Success: true, Path: rel, Bytes: len(content), Created: !exists}
 	text := say(ctx, "Wrote %[2]d bytes to %[1]s.", "%s に %d バイトを書き込みました。", out.Path, out.Bytes)
-	return pdk.Text(text).WithStructured(out), nil
+	return pdk.Text(strings.Join(append([]string{text}, out.Notes...), "\n")).WithStructured(out), nil
 }
 
-// encoded is the content as bytes.
-func (in writeArgs) encoded() ([]byte, error) {
+// encoded is the content as bytes: in the encoding that is asked for, or else that of the file that is replaced.
+func (in writeArgs) encoded(ctx context.Context, at location, out *writeResult) (content []byte, err error) {
 	e := encodingNamed(in.Encoding)
-	if e == nil {
-		e = utf8Text
+	if out.Created {
+		if e = cmp.Or(e, utf8Text); e.wide() {
+			in.Content = "\ufeff" + strings.TrimPrefix(in.Content, "\ufeff")
+		}
+		content, err = e.write(in.Content)
+	} else {
+		var old *previous
+		if old, err = lookAt(ctx, at, in.Encoding); err != nil {
+			return nil, err
+		}
+		e = cmp.Or(e, old.encoding)
+		content, out.Notes, err = old.encode(ctx, in.Content, e)
 	}
-	if e.encode == nil {
-		return nil, refuse("files can be written in utf-8, shift_jis and euc-jp, not in %s: choose one of these",
-			"書き込みに使える文字コードは utf-8、shift_jis、euc-jp です。%s は使えません", e.name)
-	}
-	content, missing := e.encode(in.Content)
+	out.Bytes, out.Encoding = len(content), e.name
+	return content, err
+}
+
+// write returns a text in an encoding.
+func (e *encoding) write(text string) ([]byte, error) {
+	data, missing := e.encode(text)
 	if missing >= 0 {
-		return nil, refuse("the character %q does not exist in %s: write it as another one, or use utf-8",
-			"文字 %q は %s にありません。別の文字にするか、utf-8 を使ってください", missing, e.name)
+		return nil, refuse(`the character %q does not exist in %s: write it as another one, or pass "encoding": "utf-8"`,
+			`文字 %q は %s にありません。別の文字にするか、"encoding": "utf-8" を指定してください`, missing, e.name)
 	}
-	return content, nil
+	return data, nil
 }
 
 // refuseProgram refuses what some system would run, by the content, whatever the name, and by the name, whatever the
@@ -104,6 +120,9 @@ func refuseProgramName(rel string) error {
 func replaceable(rel, full string, overwrite bool) (exists bool, err error) {
 	info, err := os.Lstat(full)
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && strings.Contains(rel, `\`):
+		return false, refuse(`%s: a new name must not hold control characters, "\" or bytes that are not UTF-8: choose another one`,
+			`%s: 新しい名前に制御文字、"\"、UTF-8 でないバイトは使えません。別の名前にしてください`, rel)
 	case errors.Is(err, fs.ErrNotExist):
 		return false, nil
 	case err != nil:

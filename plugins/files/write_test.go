@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -13,11 +14,11 @@ func TestWrite(t *testing.T) {
 	dir := workspace(t, map[string]string{"old": "old", "d/x": ""})
 	must(t, os.Symlink("old", filepath.Join(dir, "link")))
 
-	if got := result[writeResult](t, "file_write", args{"path": "new", "content": "いろは"}); got != (writeResult{true, "new", 9, true}) {
+	if got := result[writeResult](t, "file_write", args{"path": "new", "content": "いろは"}); !reflect.DeepEqual(got, writeResult{true, "new", 9, true, "utf-8", nil}) {
 		t.Errorf("new: %+v", got)
 	}
 	refused(t, "file_write", args{"path": "old", "content": "x"}, "exists already", "overwrite")
-	if got := result[writeResult](t, "file_write", args{"path": "old", "content": "", "overwrite": true}); got != (writeResult{true, "old", 0, false}) {
+	if got := result[writeResult](t, "file_write", args{"path": "old", "content": "", "overwrite": true}); !reflect.DeepEqual(got, writeResult{true, "old", 0, false, "utf-8", nil}) {
 		t.Errorf("old: %+v", got)
 	}
 	refused(t, "file_write", args{"path": "d", "content": "x", "overwrite": true}, "is a directory")

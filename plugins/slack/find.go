@@ -168,10 +168,44 @@ func (m member) fits(name string) (rank int) {
 	return rank
 }
 
-// fold makes names comparable: in one case, and without spaces and a leading "@".
+// fold makes names comparable: in one case, in narrow letters and wide katakana, and without spaces and a leading "@".
 func fold(name string) string {
+	name = strings.Map(narrow, name)
+	for _, voiced := range voicing {
+		name = strings.ReplaceAll(name, voiced[0], voiced[1])
+	}
 	return strings.ToLower(strings.Join(strings.Fields(strings.TrimPrefix(strings.TrimSpace(name), "@")), ""))
 }
+
+// narrow turns the wide forms of Latin letters, digits and signs (U+FF01 to U+FF5E) into the usual ones, and half-width
+// katakana into the wide ones.
+func narrow(r rune) rune {
+	switch {
+	case r >= '！' && r <= '～':
+		return r - '！' + '!'
+	case r >= 0xff66 && r <= 0xff9d:
+		return []rune(wideKana)[r-0xff66]
+	case r == 0xff9e:
+		return 0x3099
+	case r == 0xff9f:
+		return 0x309a
+	}
+	return r
+}
+
+// wideKana are the katakana of U+FF66 to U+FF9D.
+const wideKana = "ヲァィゥェォャュョッーアイウエオカキクケコサシスセソタチツテトナニヌネノハヒフヘホマミムメモヤユヨラリルレロワン"
+
+// voicing are the kana with a voicing mark of its own, and the one character that is meant.
+var voicing = func() (pairs [][2]string) {
+	for _, r := range "カキクケコサシスセソタチツテトハヒフヘホかきくけこさしすせそたちつてとはひふへほ" {
+		pairs = append(pairs, [2]string{string(r) + "\u3099", string(r + 1)})
+	}
+	for _, r := range "ハヒフヘホはひふへほ" {
+		pairs = append(pairs, [2]string{string(r) + "\u309a", string(r + 2)})
+	}
+	return append(pairs, [2]string{"ウ\u3099", "ヴ"}, [2]string{"う\u3099", "ゔ"})
+}()
 
 // words are the parts of a name between spaces and the signs that people put between them.
 func words(name string) []string {

@@ -37,6 +37,7 @@ func TestFind(t *testing.T) {
 		{ID: aki, Name: "aki", Real: "田中 亜紀", Email: "aki@example.com"},
 		{ID: "U0000000A2", Name: "akira.s", Real: "Akira Sato", Email: "akira@example.com"},
 		{ID: "U0000000A3", Name: "sato", Real: "佐藤　健", Email: "ken@example.com"},
+		{ID: "U0000000A6", Name: "j.v", Real: "バルガス ホセ"},
 		{ID: "U0000000A4", Name: "aki.old", Real: "Aki", Deleted: true},
 		{ID: "U0000000A5", Name: "aki bot", Real: "Aki", Bot: true},
 	} {
@@ -44,7 +45,8 @@ func TestFind(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"aki": aki + " U0000000A2", "@Aki": aki + " U0000000A2", "田中": aki, "田中亜紀": aki, "亜": aki, "佐藤 健": "U0000000A3",
-		"Sato": "U0000000A3 U0000000A2", "nobody": "", "aki@example.com": "",
+		"Sato": "U0000000A3 U0000000A2", "nobody": "", "aki@example.com": "", "ａｋｉ": aki + " U0000000A2", "＠Ｓａｔｏ": "U0000000A3 U0000000A2",
+		"ﾊﾞﾙｶﾞｽ": "U0000000A6", "ハ\u3099ルカ\u3099ス": "U0000000A6",
 	} {
 		f, failed := w.find(t, name)
 		var got []string

@@ -203,8 +203,10 @@ func environment(granted, environ []string) []string {
 		"PAGER=cat", "GIT_PAGER=cat", "GIT_EDITOR=:", "GIT_SEQUENCE_EDITOR=:",
 		"GIT_TERMINAL_PROMPT=0", "GIT_CONFIG_NOSYSTEM=1",
 		// As far as git allows, a repository's configuration and hooks start no programs.
-		"GIT_CONFIG_COUNT=2", "GIT_CONFIG_KEY_0=core.fsmonitor", "GIT_CONFIG_VALUE_0=false",
+		"GIT_CONFIG_COUNT=3", "GIT_CONFIG_KEY_0=core.fsmonitor", "GIT_CONFIG_VALUE_0=false",
 		"GIT_CONFIG_KEY_1=core.hooksPath", "GIT_CONFIG_VALUE_1=/dev/null",
+		// Names are printed as they are, not as "\346\227\245".
+		"GIT_CONFIG_KEY_2=core.quotePath", "GIT_CONFIG_VALUE_2=false",
 	}
 	for _, variable := range environ {
 		name, _, _ := strings.Cut(variable, "=")

@@ -17,27 +17,37 @@ type Handles struct {
 	ctx      context.Context         // of the current call
 	charge   func(steps int64) error // of the current call; nil: nothing is charged
 	open     map[handle]struct{}
-	roots    []*openDir // the preopened directories
+	created  map[fileID]struct{} // files that the guest has created in the current call
+	unkept   []Unkept            // of the current call
+	roots    []*openDir          // the preopened directories
 	wasiOnly wasiErrno
 }
 
 // handle is an open file or directory.
 type handle interface{ release() error }
 
+// Unkept names what a file lost when the guest replaced it.
+type Unkept struct {
+	Path       string   // as the guest sees it
+	Attributes []string // such as "owner" and "group"
+}
+
 // NewHandles returns a Handles with at most limit open at once; zero means 64. Opening one more fails with EMFILE. The
 // preopened directories do not count.
 func NewHandles(limit int) *Handles {
 	return &Handles{
-		limit: cmp.Or(limit, 64),
-		ctx:   context.Background(),
-		open:  map[handle]struct{}{},
+		limit:   cmp.Or(limit, 64),
+		ctx:     context.Background(),
+		open:    map[handle]struct{}{},
+		created: map[fileID]struct{}{},
 	}
 }
 
 // Begin starts a call. Its operations call charge with their price in steps (package broker), and fail once charge
 // fails or ctx ends. With a nil charge they cost nothing.
 func (h *Handles) Begin(ctx context.Context, charge func(steps int64) error) {
-	h.ctx, h.charge = ctx, charge
+	h.ctx, h.charge, h.unkept = ctx, charge, nil
+	clear(h.created)
 }
 
 // spend charges for the work that follows. An error means that the call must stop.
@@ -61,9 +71,14 @@ func (h *Handles) End() int {
 		_ = d.release()
 	}
 	clear(h.open)
+	clear(h.created)
+	h.unkept = nil
 	h.ctx, h.charge, h.wasiOnly = context.Background(), nil, 0
 	return left
 }
+
+// Unkept returns what files have lost that the guest has replaced in the current call, until End or Begin.
+func (h *Handles) Unkept() []Unkept { return h.unkept }
 
 // Errno returns the WASI errno of the last failed operation if wazero's sys.Errno lacks it, such as EDQUOT, EMFILE and
 // ENOSPC, and 0 otherwise. wazero reports EIO (29) for these; a wrapper around the WASI functions may replace that with

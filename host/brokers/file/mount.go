@@ -13,8 +13,12 @@
 //     create symbolic or hard links.
 //   - A file with a second hard link or an executable bit cannot be written in place: its other name may be outside,
 //     and a file written by a guest must not be executable. It can be replaced by a new file.
-//   - Files are created with mode 0644 and directories with 0755, less the umask. Guests cannot change modes. A file
-//     that replaces another gets no permission that the other did not have.
+//   - Files are created with mode 0644 and directories with 0755, less the umask. Guests cannot change modes. A new file
+//     that replaces another in the same call takes over its mode, without executable bits, and where the host may set
+//     them its owner, group, ACL and user attributes; Handles.Unkept has the others. Any other file that replaces one
+//     gets no permission that the other did not have.
+//   - A name that no entry has stands for the one that is canonically equivalent to it (Unicode), if there is one: macOS
+//     decomposes the letters of names (NFD), and people and models type them composed (NFC).
 package file
 
 import (

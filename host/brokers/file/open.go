@@ -73,8 +73,18 @@ func (g *guestFS) create(p *dirEntry, flag sys.Oflag) (sys.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return g.track(p, f, flag)
+	o, err := g.track(p, f, flag)
+	if err != nil {
+		return nil, err
+	}
+	if o.node.id != (fileID{}) && len(g.h.created) < maxCreated {
+		g.h.created[o.node.id] = struct{}{}
+	}
+	return o, nil
 }
+
+// maxCreated is the number of new files of a call that are remembered for Handles.created.
+const maxCreated = 4096
 
 func (g *guestFS) openDir(p *dirEntry, flag sys.Oflag) (sys.File, error) {
 	if flag&modifies != 0 {

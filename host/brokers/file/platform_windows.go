@@ -31,3 +31,6 @@ func hardLinks(f *os.File, _ fs.FileInfo) (uint64, error) {
 // rename moves an entry. os.Root walks both paths again and stays inside the mount. A process that can create links on
 // the host could use that moment to reach a file that a deny glob hides.
 func rename(from, to *dirEntry) error { return from.mount.root.Rename(from.path, to.path) }
+
+// copyAttributes does nothing: a file has the permissions of its directory.
+func copyAttributes(_, _ *dirEntry) (lost []string, err error) { return nil, nil }

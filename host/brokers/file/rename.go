@@ -36,25 +36,38 @@ func (g *guestFS) rename(source, target *dirEntry) error {
 		}
 	}
 	return g.m.quota.move(g.h.ctx, source, target, func() error {
-		if err := restrictMode(source, target); err != nil {
+		if err := g.takeOver(source, target); err != nil {
 			return err
 		}
 		return rename(source, target)
 	})
 }
 
-// restrictMode removes the permissions from source that the replaced file does not have. Guests often write a file by
-// replacing it, and a private file must stay private.
-func restrictMode(source, target *dirEntry) error {
-	if target.info == nil || !target.info.Mode().IsRegular() || !source.info.Mode().IsRegular() {
+// takeOver gives source what belongs to the file that it replaces. Guests often write a file by replacing it: a file
+// that the guest has created in this call gets mode, owner, group, ACL and user attributes of the other, without the
+// executable bits. What cannot be kept is recorded in Handles. Any other file loses the permissions that the replaced
+// one does not have, because a private file must stay private.
+func (g *guestFS) takeOver(source, target *dirEntry) error {
+	if target.info == nil || !target.info.Mode().IsRegular() || !source.info.Mode().IsRegular() ||
+		wsys.NewStat_t(source.info).Nlink > 1 {
 		return nil
 	}
+	if _, own := g.h.created[idOf(source.info)]; own {
+		lost, err := copyAttributes(source, target)
+		if len(lost) > 0 {
+			g.h.unkept = append(g.h.unkept, Unkept{Path: g.m.GuestPath() + "/" + target.path, Attributes: lost})
+		}
+		return err
+	}
 	mode := source.info.Mode().Perm() & target.info.Mode().Perm()
-	if mode == source.info.Mode().Perm() || wsys.NewStat_t(source.info).Nlink > 1 {
+	if mode == source.info.Mode().Perm() {
 		return nil
 	}
 	return source.dir.Chmod(source.name, mode)
 }
+
+// replacedMode returns the permissions of a file that replaces one with these.
+func replacedMode(old fs.FileMode) fs.FileMode { return old.Perm() &^ 0o111 }
 
 // checkNothingHidden returns an error if a deny glob hides a file below the directory source, which would be visible
 // under its new name, or would hide it there: nothing is put under a hidden name.

@@ -9,8 +9,10 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 
 	"github.com/tetratelabs/wazero/experimental/sys"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/hako-run/hako/host/broker"
 )
@@ -186,11 +188,57 @@ func (p *dirEntry) descend(name string) error {
 	}
 	info, err := p.dir.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
-		p.info = nil
-		return nil
+		return p.descendEquivalent()
 	}
 	p.info = info
 	return err
+}
+
+// descendEquivalent looks for an entry whose name is canonically equivalent to that of the missing entry. Of several it
+// takes the first in order.
+func (p *dirEntry) descendEquivalent() error {
+	p.info = nil
+	if isASCII(p.name) || !utf8.ValidString(p.name) {
+		return nil
+	}
+	if err := p.h.spend(broker.ListSteps); err != nil {
+		return err
+	}
+	dir, err := p.dir.Open(".")
+	if err != nil {
+		return nil // It cannot be listed, so the entry is missing.
+	}
+	defer dir.Close()
+	wanted, found := norm.NFC.String(p.name), ""
+	for {
+		entries, err := dir.Readdirnames(maxEntries)
+		if stop := p.h.spend(int64(len(entries)) * broker.EntrySteps); stop != nil {
+			return stop
+		}
+		for _, name := range entries {
+			if !isASCII(name) && (found == "" || name < found) && norm.NFC.String(name) == wanted {
+				found = name
+			}
+		}
+		if err != nil {
+			break
+		}
+	}
+	if found == "" {
+		return nil
+	}
+	// Deny globs treat equivalent names as one, so the check of the guest's name holds for this one.
+	p.name, p.path = found, path.Join(path.Dir(p.path), found)
+	info, err := p.dir.Lstat(found)
+	if errors.Is(err, fs.ErrNotExist) {
+		return errChanged
+	}
+	p.info = info
+	return err
+}
+
+func isASCII(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 }
 
 // enter opens the entry as the directory of the next one. It returns errChanged if the entry was exchanged since Lstat,
