@@ -12,7 +12,7 @@ import (
 // stamp changes when a plugin's file or one of manifest.SidePaths changes.
 type stamp struct {
 	Wasm   fileStamp
-	Beside [3]fileStamp
+	Beside [4]fileStamp
 }
 
 // fileStamp identifies a version of a file. Times are Unix nanoseconds.

@@ -81,6 +81,7 @@ func (a *app) place(ctx context.Context, c *config.Config, action string, p *ins
 		return err
 	}
 	printf(a.stdout, "%s %s is in %s\n%s\n%s\n", m.Name, m.Version, p.Path, p.Digest, p.Signer())
+	printLeftOut(a.stdout, m)
 	return a.withShared(ctx, c, c.OpenStore, func(s *store.Store) error {
 		consents, err := server.LoadConsents(ctx, c, s)
 		if err != nil {

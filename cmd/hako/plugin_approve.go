@@ -114,6 +114,7 @@ func printProposal(out io.Writer, p *host.Status, signer string, proposal *grant
 	if signer != "" {
 		printf(out, "%s\n", signer)
 	}
+	printLeftOut(out, m)
 	printf(out, "\nIt offers: %s\n\nIt\n",
 		cmp.Or(strings.Join(inspect.Offers(m), ", "), "the tools that it lists once it may run"))
 	printList(out, "  - %s\n", grant.Explain(m.Permissions, locale))
@@ -125,6 +126,13 @@ func printProposal(out io.Writer, p *host.Status, signer string, proposal *grant
 		printList(out, "  - %s\n", grants.Explain(locale))
 	}
 	fmt.Fprintln(out)
+}
+
+// printLeftOut warns of what a foreign policy asks for and the drafted manifest does not.
+func printLeftOut(out io.Writer, m *manifest.Manifest) {
+	for _, text := range m.LeftOut() {
+		printf(out, "Warning: left out: %s\n", text)
+	}
 }
 
 // printAdditions prints what a plugin asks for beyond what was approved before.

@@ -194,13 +194,19 @@ func TestServeMetricsElsewhere(t *testing.T) {
 	if status, _ := get(t, s.base()+"/metrics", nil); status != http.StatusNotFound {
 		t.Errorf("/metrics beside MCP: status %d", status)
 	}
+	wantLoopbackName(t, "http://"+address+"/metrics")
 }
 
 // TestMetricsAreLoopbackOnly: a page that makes a browser ask under its own name learns nothing.
 func TestMetricsAreLoopbackOnly(t *testing.T) {
 	t.Parallel()
 	s := serve(t, workplace(t, ""))
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.base()+"/metrics", nil)
+	wantLoopbackName(t, s.base()+"/metrics")
+}
+
+func wantLoopbackName(t *testing.T, url string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

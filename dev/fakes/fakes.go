@@ -21,6 +21,7 @@ import (
 	"github.com/hako-run/hako/dev/fakes/search"
 	"github.com/hako-run/hako/dev/fakes/slack"
 	"github.com/hako-run/hako/dev/fakes/smarthr"
+	"github.com/hako-run/hako/internal/httpserver"
 )
 
 // What the fakes know of.
@@ -69,8 +70,9 @@ type Fakes struct {
 	// ManagedAgents has an agent that does too.
 	ManagedAgents *managedagents.Server
 
-	mux   *http.ServeMux
-	plans map[string]*fault.Plan
+	mux     *http.ServeMux
+	handler http.Handler // mux behind the guard of local services
+	plans   map[string]*fault.Plan
 }
 
 // New returns the fakes with their made-up data.
@@ -96,6 +98,7 @@ func New() *Fakes {
 	f.add("managedagents", f.ManagedAgents, &f.ManagedAgents.Faults)
 	f.mux.HandleFunc("POST /_faults", f.plan)
 	f.mux.HandleFunc("DELETE /_faults", f.forget)
+	f.handler = httpserver.LocalOnly(f.mux, "Use the address that hako-dev has printed.")
 	return f
 }
 
@@ -107,8 +110,9 @@ func (f *Fakes) add(name string, handler http.Handler, plan *fault.Plan) {
 // Names are those of the fakes.
 func (f *Fakes) Names() []string { return slices.Sorted(maps.Keys(f.plans)) }
 
-// ServeHTTP serves all of them.
-func (f *Fakes) ServeHTTP(w http.ResponseWriter, r *http.Request) { f.mux.ServeHTTP(w, r) }
+// ServeHTTP serves all of them to programs on this machine. Web pages that somebody has open there can neither plan
+// failures nor change what the fakes hold.
+func (f *Fakes) ServeHTTP(w http.ResponseWriter, r *http.Request) { f.handler.ServeHTTP(w, r) }
 
 // openHours is the clock of KING OF TIME, whose API is closed for some hours of the day: here it never is.
 func openHours() time.Time {

@@ -15,7 +15,9 @@ import (
 func ask(t *testing.T, f *Fakes, method, path, body string) *httptest.ResponseRecorder {
 	t.Helper()
 	w := httptest.NewRecorder()
-	f.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body)))
+	r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
+	r.Host = "127.0.0.1:8431"
+	f.ServeHTTP(w, r)
 	return w
 }
 
@@ -42,6 +44,30 @@ func TestFaults(t *testing.T) {
 	ask(t, f, "DELETE", "/_faults", "")
 	if w := ask(t, f, "GET", file, ""); w.Code != 200 || !json.Valid(w.Body.Bytes()) {
 		t.Errorf("forgotten: %d %.100s", w.Code, w.Body)
+	}
+}
+
+// TestForeignPages: a web page that somebody has open plans no failures, and reads and changes nothing.
+func TestForeignPages(t *testing.T) {
+	t.Parallel()
+	f := New()
+	for _, foreign := range []func(*http.Request){
+		func(r *http.Request) { r.Host = "evil.example" },
+		func(r *http.Request) { r.Header.Set("Origin", "https://evil.example") },
+		func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") },
+	} {
+		for _, path := range []string{"/_faults", "/slack/api/chat.postMessage"} {
+			r := httptest.NewRequestWithContext(t.Context(), "POST", path, strings.NewReader(`{"fake":"jma","status":503}`))
+			r.Host = "127.0.0.1:8431"
+			foreign(r)
+			w := httptest.NewRecorder()
+			if f.ServeHTTP(w, r); w.Code != http.StatusForbidden {
+				t.Errorf("%s of %s with %v: %d", path, r.Host, r.Header, w.Code)
+			}
+		}
+	}
+	if w := ask(t, f, "GET", "/jma/bosai/common/const/area.json", ""); w.Code != 200 {
+		t.Errorf("a page has planned a failure: %d", w.Code)
 	}
 }
 

@@ -24,8 +24,9 @@ func main() {}
 var mount = "/data"
 
 type query struct {
-	Filepath   string   `json:"filepath"`
-	Operations []string `json:"operations"`
+	Filepath string `json:"filepath"`
+	// Operations are all if there are none.
+	Operations []string `json:"operations,omitempty"`
 }
 
 type analysis struct {
@@ -71,8 +72,12 @@ func analyze(_ context.Context, in query) (*analysis, error) {
 			result.Columns[i].add(strings.TrimSpace(value))
 		}
 	}
+	operations := in.Operations
+	if len(operations) == 0 {
+		operations = []string{"sum", "average", "count"}
+	}
 	for _, c := range result.Columns {
-		c.finish(in.Operations)
+		c.finish(operations)
 	}
 	return result, nil
 }

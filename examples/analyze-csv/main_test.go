@@ -22,8 +22,10 @@ func TestAnalyze(t *testing.T) {
 	}
 	all := []string{"sum", "average", "count"}
 	want := `{"rows":3,"columns":[{"name":"name","count":3},{"name":"price","count":2,"sum":300,"average":150},{"name":"note","count":2}]}`
-	if r := pdktest.CallTool(t, "analyze_csv", query{"good.csv", all}, pdktest.Options{}); string(r.StructuredContent) != want {
-		t.Errorf("got %s, want %s", r.StructuredContent, want)
+	for _, operations := range [][]string{all, nil, {}} { // without any all are computed
+		if r := pdktest.CallTool(t, "analyze_csv", query{"good.csv", operations}, pdktest.Options{}); string(r.StructuredContent) != want {
+			t.Errorf("%v: got %s, want %s", operations, r.StructuredContent, want)
+		}
 	}
 	want = `{"rows":3,"columns":[{"name":"name"},{"name":"price","sum":300},{"name":"note"}]}`
 	if r := pdktest.CallTool(t, "analyze_csv", query{"good.csv", all[:1]}, pdktest.Options{}); string(r.StructuredContent) != want {

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/hako-run/hako/internal/httpserver"
 )
 
 // callbackPath is the default path of redirects.
@@ -33,8 +35,8 @@ func (b *Broker) Connect(ctx context.Context, tenant, name string, open func(url
 		return nil, err
 	}
 	code := make(chan callback, 1)
-	server := &http.Server{Handler: consent.handler(redirect.Path, code), ReadHeaderTimeout: 10 * time.Second,
-		MaxHeaderBytes: 16 << 10}
+	handler := httpserver.LocalOnly(consent.handler(redirect.Path, code), "Open the link that hako has printed again.")
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second, MaxHeaderBytes: 16 << 10}
 	go func() { _ = server.Serve(listener) }() // returns after Shutdown
 	defer shutdown(ctx, server)
 	open(consent.URL)

@@ -60,6 +60,9 @@ func Check(m *wasmfile.Module, manifest *Manifest, handlers *abi.Handlers) []Fin
 	r.httpPermissions()
 	r.filePermissions()
 	r.descriptions()
+	for _, text := range manifest.LeftOut() {
+		r.warn("", "%s", leftOutMark+text)
+	}
 	for i := range manifest.Tools {
 		r.tool(strictyaml.Index("tools", i), &manifest.Tools[i])
 	}

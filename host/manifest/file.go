@@ -18,8 +18,8 @@ const MaxModuleBytes = 64 << 20
 
 // ReadFile returns the bytes of the plugin file at path. Where a manifest lies beside it, NAME.yaml next to NAME.wasm,
 // the bytes are those with that manifest embedded, so that packing a plugin later changes neither its digest nor a
-// consent to it. A component without a manifest gets one with the name of the file and the permissions of wassette's
-// policy beside it; SidePaths has the names of these files.
+// consent to it. A component or a plugin made for Extism without a manifest gets one with the name of the file, which asks
+// for what wassette's policy or Extism's manifest beside it allows; SidePaths has the names of these files.
 //
 // It is an error if the file is not a regular file, if it has more than limit bytes (zero means MaxModuleBytes), or if
 // there is a manifest inside and another one beside it.
@@ -51,11 +51,13 @@ func ReadFile(path string, limit int64) ([]byte, error) {
 	return wasm, nil
 }
 
-// SidePaths are the three files beside the plugin file at path that ReadFile reads, if they exist: its manifest
-// NAME.yaml and, for a component without a manifest, wassette's policy as NAME.policy.yaml or policy.yaml.
-func SidePaths(path string) [3]string {
-	base := strings.TrimSuffix(path, ".wasm")
-	return [3]string{base + ".yaml", base + ".policy.yaml", filepath.Join(filepath.Dir(path), "policy.yaml")}
+// SidePaths are the files beside the plugin file at path that ReadFile reads, if they exist: its manifest NAME.yaml and,
+// for a plugin without a manifest, wassette's policy as NAME.policy.yaml or policy.yaml, or Extism's manifest.json. The
+// last two may be for several plugins of the folder.
+func SidePaths(path string) [4]string {
+	base, dir := strings.TrimSuffix(path, ".wasm"), filepath.Dir(path)
+	return [4]string{base + ".yaml", base + ".policy.yaml", filepath.Join(dir, "policy.yaml"),
+		filepath.Join(dir, "manifest.json")}
 }
 
 // Inside returns the manifest in a plugin file, and whether it has one.

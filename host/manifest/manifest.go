@@ -86,6 +86,8 @@ type Tool struct {
 	When map[string][]string
 	// Replaces describes what the tool overwrites. Nil means that this is unknown.
 	Replaces *Replaces
+	// Meta is MCP's metadata of a tool of another server, a JSON object or nil. Manifests have none.
+	Meta json.RawMessage
 	// Declarations has the description followed by declarations of the tools that the tool may call.
 	Declarations bool
 
@@ -144,6 +146,8 @@ type Resource struct {
 	Title       Text
 	Description Text
 	MIMEType    string
+	// Meta is as in Tool.
+	Meta json.RawMessage
 }
 
 // ResourceTemplate is a family of resources; URITemplate is an RFC 6570 template.
@@ -153,6 +157,8 @@ type ResourceTemplate struct {
 	Title       Text
 	Description Text
 	MIMEType    string
+	// Meta is as in Tool.
+	Meta json.RawMessage
 }
 
 // Prompt is one prompt template.

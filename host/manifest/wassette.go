@@ -1,18 +1,16 @@
 package manifest
 
 import (
-	"fmt"
-	"net/url"
 	"path"
-	"slices"
 	"strings"
 
-	"github.com/hako-run/hako/internal/address"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
 // readPolicy reads a policy of wassette, the permissions that the component asks for. Environment variables become keys
-// of the configuration, from which a component's environment is made. Limits of the policy are not read.
+// of the configuration, from which a component's environment is made. Limits of the policy are not read. An allowed
+// entry without counterpart is left out, which asks for less; a denied one is an error, because without it the component
+// would ask for more.
 //
 // Source: https://github.com/microsoft/wassette, docs/reference/permissions.md.
 func (m *draftManifest) readPolicy(v strictyaml.Value) {
@@ -52,15 +50,13 @@ func (m *draftManifest) readStorage(v strictyaml.Value) {
 	v.Object(strictyaml.Fields{"uri": strictyaml.String(&uri), "access": strictyaml.Strings(&access)})
 	dir, ok := strings.CutPrefix(uri, "fs://")
 	if !ok {
-		v.Problem(`uri must start with "fs://"`)
+		m.leave(v, `uri %q does not start with "fs://"`, uri)
 		return
 	}
 	dir = strings.TrimRight(strings.TrimSuffix(dir, "**"), "/")
 	name, err := nameOf(path.Base(dir))
 	if err != nil {
-		v.Problem(
-			"uri must end in the name of a folder that begins with a letter: put a manifest beside the component " +
-				"otherwise")
+		m.leave(v, "uri %q does not end in the name of a folder that begins with a letter", uri)
 		return
 	}
 	f := draftFiles{Mount: name, Access: ReadOnly, Reason: "wassette's policy names " + dir}
@@ -70,57 +66,32 @@ func (m *draftManifest) readStorage(v strictyaml.Value) {
 			f.Access = ReadWrite
 		case "read":
 		default:
-			v.Problem(`access must be a list of "read" and "write"`)
+			m.leave(v, `access %q is neither "read" nor "write"`, a)
+			return
 		}
 	}
-	if len(m.Permissions.Files) == maxItems {
-		v.Problem("is one of more than %d folders", maxItems)
-		return
-	}
-	for n := 2; slices.ContainsFunc(m.Permissions.Files,
-		func(other draftFiles) bool { return other.Mount == f.Mount }); n++ {
-		f.Mount = fmt.Sprintf("%s-%d", name, n)
-	}
-	m.Permissions.Files = append(m.Permissions.Files, f)
+	m.addFiles(v, f)
 }
 
-// readHost asks for requests to a host with any method. Without a scheme that is https, and http for addresses of this
-// machine or its network.
+// readHost asks for requests to a host.
 func (m *draftManifest) readHost(v strictyaml.Value) {
 	var host string
 	v.Object(strictyaml.Fields{
 		"host": strictyaml.String(&host),
-		"cidr": func(v strictyaml.Value) {
-			v.Problem("has no counterpart here: put a manifest beside the component that names the hosts")
-		},
+		"cidr": func(v strictyaml.Value) { m.leave(v, "addresses are not granted by their range: name the hosts") },
 	})
-	if host == "" {
-		return
+	if host != "" {
+		m.addHost(v, host, "wassette's policy")
 	}
-	if !strings.Contains(host, "://") {
-		scheme := "https://"
-		if u, err := url.Parse("http://" + host); err == nil && address.IsPrivate(u.Hostname()) {
-			scheme = "http://"
-		}
-		host = scheme + host
-	}
-	u, err := ParseBaseURL(host)
-	if err != nil {
-		v.Problem("host %v", err)
-		return
-	}
-	u.Path = "/" // wassette compares the host alone
-	m.Permissions.HTTP = append(m.Permissions.HTTP, draftHTTP{
-		Name: fmt.Sprintf("host-%d", len(m.Permissions.HTTP)+1), URL: u.String(), Methods: methods,
-		Reason: "wassette's policy names " + u.Host})
 }
 
 // readVariable declares a key of the configuration.
 func (m *draftManifest) readVariable(v strictyaml.Value) {
 	var key string
 	v.Object(strictyaml.Fields{"key": strictyaml.String(&key)})
-	if m.Config == nil {
-		m.Config = map[string]draftConfigKey{}
+	if !configName().MatchString(key) {
+		m.leave(v, "%q cannot be a key of the configuration", key)
+		return
 	}
-	m.Config[key] = draftConfigKey{"string", "Environment variable " + key}
+	m.addKey(v, key, "Environment variable "+key)
 }

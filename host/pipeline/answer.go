@@ -152,7 +152,7 @@ func outcomeOf(response *abi.Response, err error) Outcome {
 
 // responseSize is the size of a response in bytes, without the overhead of JSON.
 func responseSize(response *abi.Response) int {
-	n := len(response.StructuredContent)
+	n := len(response.StructuredContent) + len(response.Meta)
 	for _, block := range response.Content {
 		n += len(block.Text) + len(block.Data)
 	}

@@ -87,11 +87,37 @@ func (p *Pipeline) scanResult(_ context.Context, c *served) error {
 	for _, label := range labels {
 		found = append(found, s.Texts(secretscan.Results, []*string{label})...)
 	}
-	if len(response.StructuredContent) > 0 {
-		masked, more := s.JSON(secretscan.Results, response.StructuredContent)
-		response.StructuredContent, found = masked, append(found, more...)
+	for _, value := range jsonValues(response) {
+		masked, more := s.JSON(secretscan.Results, *value)
+		*value, found = masked, append(found, more...)
 	}
 	return c.record.addFindings(c.record.Name, secretscan.Results, found)
+}
+
+// jsonValues returns the values in JSON of a response that are not empty.
+func jsonValues(r *abi.Response) (values []*json.RawMessage) {
+	add := func(value *json.RawMessage) {
+		if len(*value) > 0 {
+			values = append(values, value)
+		}
+	}
+	addContent := func(c *abi.Content) {
+		if add(&c.Meta); c.Resource != nil {
+			add(&c.Resource.Meta)
+		}
+	}
+	add(&r.StructuredContent)
+	add(&r.Meta)
+	for i := range r.Content {
+		addContent(&r.Content[i])
+	}
+	for i := range r.Contents {
+		add(&r.Contents[i].Meta)
+	}
+	for i := range r.Messages {
+		addContent(&r.Messages[i].Content)
+	}
+	return values
 }
 
 // modelTexts returns the texts of a response that a model reads, list by list, and the labels that stand beside them:

@@ -94,6 +94,7 @@ func TestSecretsInResults(t *testing.T) {
 func TestSecretsInEveryResponse(t *testing.T) {
 	t.Parallel()
 	g := newScanned(t, secretscan.Rules{})
+	meta := json.RawMessage(`{"k":["` + token + `"]}`)
 	for name, test := range map[string]struct {
 		request  abi.Request
 		response abi.Response
@@ -114,6 +115,13 @@ func TestSecretsInEveryResponse(t *testing.T) {
 			abi.Response{Content: []abi.Content{{Type: abi.Image, MIMEType: "image/" + token,
 				Annotations: &abi.Annotations{Audience: []string{"user", token}, LastModified: token}},
 				{Type: abi.Embedded, Resource: &abi.ResourceContents{URI: "x:y", MIMEType: token}}}}},
+		"metadata": {
+			abi.Request{Method: abi.CallTool, Name: "p_loose", Arguments: json.RawMessage(`{}`)},
+			abi.Response{Meta: meta, Content: []abi.Content{{Type: abi.Text, Text: "x", Meta: meta},
+				{Type: abi.Embedded, Resource: &abi.ResourceContents{URI: "x:y", Meta: meta}}}}},
+		"metadata of a resource": {
+			abi.Request{Method: abi.ReadResource, URI: "test://fixed"},
+			abi.Response{Contents: []abi.ResourceContents{{URI: "test://fixed", Text: "x", Meta: meta}}}},
 	} {
 		g.backend.answer = func() (*abi.Response, error) { return &test.response, nil }
 		result, err := g.Call(t.Context(), &pipeline.Call{Request: test.request})
@@ -122,6 +130,15 @@ func TestSecretsInEveryResponse(t *testing.T) {
 			continue
 		}
 		got, err := json.Marshal(result.Response)
+		got = append(got, result.Response.Meta...) // which the encoding has no place for
+		for _, c := range result.Response.Content {
+			if got = append(got, c.Meta...); c.Resource != nil {
+				got = append(got, c.Resource.Meta...)
+			}
+		}
+		for _, c := range result.Response.Contents {
+			got = append(got, c.Meta...)
+		}
 		if err != nil || strings.Contains(string(got), token[4:]) || !strings.Contains(string(got), mark) {
 			t.Errorf("%s: %s, %v", name, got, err)
 		}

@@ -48,10 +48,11 @@ func (e *Error) Error() string { return e.Subject + ": " + e.reason }
 // Unwrap returns the causes, among them ErrNotFound and ErrDenied.
 func (e *Error) Unwrap() error { return e.cause }
 
-// readable returns err as an Error about subject, a request for r.
-func readable(subject string, r Reference, err error) error {
+// readable returns err as an Error about subject, a request for r. Its text has no secret that was sent.
+func (c *Client) readable(subject string, r Reference, err error) error {
 	reason, kind := explain(r, err)
-	return &Error{subject, visible.Line(clip.Marked(query().ReplaceAllString(reason, "$1"), maxReason)),
+	reason = c.mask(query().ReplaceAllString(reason, "$1"))
+	return &Error{subject, visible.Line(clip.Marked(reason, maxReason)),
 		errors.Join(kind, err)}
 }
 
@@ -61,7 +62,10 @@ func explain(r Reference, err error) (string, error) {
 	var refused *outbound.RefusedError
 	var unknown *net.DNSError
 	var connection *net.OpError
+	var elsewhere *errTokenServer
 	switch {
+	case errors.As(err, &elsewhere):
+		return elsewhere.Error(), ErrDenied
 	case errors.As(err, &response):
 		return explainResponse(r, response)
 	case errors.Is(err, errdef.ErrNotFound), errors.Is(err, ErrNotFound):
@@ -96,6 +100,9 @@ func explainResponse(r Reference, response *errcode.ErrorResponse) (string, erro
 	}
 	switch response.StatusCode {
 	case http.StatusUnauthorized:
+		if at := response.URL; at != nil && !strings.EqualFold(at.Host, r.Registry) {
+			said += ", says " + at.Host
+		}
 		return "it requires a login that the registry accepts: docker login " + r.Registry + " (" + said + ")",
 			ErrDenied
 	case http.StatusForbidden:

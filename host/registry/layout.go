@@ -22,6 +22,7 @@ import (
 	"oras.land/oras-go/v2/content/oci"
 
 	"github.com/hako-run/hako/internal/clip"
+	"github.com/hako-run/hako/internal/strictjson"
 )
 
 // Layout is an OCI image layout on this machine, in a directory or a tar file. OpenLayout opens one. Nothing in it is
@@ -86,7 +87,7 @@ func (r regularFiles) Open(name string) (fs.File, error) {
 const maxIndex = 10_000
 
 func parseIndex(text []byte) (index document, err error) {
-	if err := json.Unmarshal(text, &index); err != nil {
+	if err := strictjson.Unmarshal(text, &index); err != nil {
 		return index, errors.New("its index is not JSON as OCI defines it")
 	}
 	if len(index.Manifests) > maxIndex {
@@ -209,7 +210,7 @@ func mediaTypeOf(text []byte) string {
 	m := struct {
 		MediaType string `json:"mediaType"`
 	}{ocispec.MediaTypeImageManifest}
-	_ = json.Unmarshal(text, &m) // the reader of the manifest reports what is wrong with it
+	_ = strictjson.Unmarshal(text, &m) // the reader of the manifest reports what is wrong with it
 	return m.MediaType
 }
 
@@ -248,7 +249,7 @@ func (l *Layout) readSubjects(ctx context.Context) (map[digest.Digest][]ocispec.
 			return nil, fmt.Errorf("an artifact that the layout lists cannot be read: %v", err)
 		}
 		var m ocispec.Manifest
-		if json.Unmarshal(text, &m) == nil && m.Subject != nil {
+		if strictjson.Unmarshal(text, &m) == nil && m.Subject != nil {
 			d := content.NewDescriptorFromBytes(mediaTypeOf(text), text)
 			d.ArtifactType = clip.Runes(m.ArtifactType, maxListedType)
 			bySubject[m.Subject.Digest] = append(bySubject[m.Subject.Digest], d)

@@ -97,7 +97,7 @@ func (l *LayoutWriter) AddArtifact(ctx context.Context, c *Client, name string,
 			case ctx.Err() != nil:
 				return ctx.Err()
 			case err != nil:
-				leftOut = append(leftOut, readable("the referrer "+referrer.Digest, r, err))
+				leftOut = append(leftOut, c.readable("the referrer "+referrer.Digest, r, err))
 			}
 		}
 		tag := CosignTag(r.Digest)

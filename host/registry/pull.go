@@ -15,7 +15,9 @@ import (
 	"oras.land/oras-go/v2/registry/remote"
 
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/internal/clip"
 	"github.com/hako-run/hako/internal/retry"
+	"github.com/hako-run/hako/internal/strictjson"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -138,9 +140,13 @@ func (c *Client) manifestOf(ctx context.Context, repository *remote.Repository, 
 }
 
 func parseManifest(text []byte) (m document, err error) {
-	switch err = json.Unmarshal(text, &m); {
+	var tree any
+	switch err = errors.Join(strictjson.Unmarshal(text, &m), json.Unmarshal(text, &tree)); {
 	case err != nil:
-		return m, errors.New("its manifest is not JSON as OCI defines it")
+		return m, errors.New("its manifest is not JSON as OCI defines it, with every key once")
+	case misspelt(tree) != "":
+		return m, fmt.Errorf("its manifest has the key %q in another case than OCI, and programs read it differently: "+
+			"publish it again", clip.Runes(misspelt(tree), 40))
 	case m.Manifests != nil && (m.Layers != nil || m.Config.Digest != ""):
 		return m, errors.New("its manifest is an index and an image at once")
 	case len(m.Layers) > maxLayers, len(m.Manifests) > maxLayers:
@@ -152,6 +158,43 @@ func parseManifest(text []byte) (m document, err error) {
 		}
 	}
 	return m, nil
+}
+
+// manifestKeys are the keys of manifests, indexes and descriptors (OCI image specification 1.1), by their lower case.
+var manifestKeys = byLowerCase("schemaVersion", "mediaType", "artifactType", "config", "layers", "manifests", "subject",
+	"annotations", "digest", "size", "urls", "data", "platform", "architecture", "os", "variant")
+
+func byLowerCase(keys ...string) map[string]string {
+	table := map[string]string{}
+	for _, key := range keys {
+		table[strings.ToLower(key)] = key
+	}
+	return table
+}
+
+// misspelt returns a key of a manifest that differs from one of OCI's in case alone, or "". encoding/json, with which many
+// programs read manifests, takes one for the other. The keys of annotations are free.
+func misspelt(value any) string {
+	switch v := value.(type) {
+	case []any:
+		for _, item := range v {
+			if key := misspelt(item); key != "" {
+				return key
+			}
+		}
+	case map[string]any:
+		for key, item := range v {
+			if known, ok := manifestKeys[strings.ToLower(key)]; ok && known != key {
+				return key
+			}
+			if key != "annotations" {
+				if key := misspelt(item); key != "" {
+					return key
+				}
+			}
+		}
+	}
+	return ""
 }
 
 // choosePlatform returns the manifest for Wasm of an index, else the one for linux/amd64, as hyper-mcp does, else the
@@ -294,7 +337,7 @@ func (c *Client) checkManifest(ctx context.Context, repository *remote.Repositor
 		return err
 	}
 	var config wasmConfig
-	if err := json.Unmarshal(text, &config); err != nil {
+	if err := strictjson.Unmarshal(text, &config); err != nil {
 		return errors.New("its config is not JSON as " + configType + " defines it")
 	}
 	if inside, _ := manifest.Inside(wasm); config.Manifest != "" && string(inside) != config.Manifest {

@@ -110,7 +110,7 @@ func (c *Client) publish(ctx context.Context, r Reference, tag string, m, config
 		err = repository.PushReference(ctx, d, bytes.NewReader(m), cmp.Or(tag, d.Digest.String()))
 	}
 	if err != nil {
-		return "", readable(r.String(), r, err)
+		return "", c.readable(r.String(), r, err)
 	}
 	return d.Digest.String(), nil
 }

@@ -79,7 +79,7 @@ func (c *Client) Referrers(ctx context.Context, r Reference, artifactType string
 			case ctx.Err() != nil:
 				return ctx.Err()
 			case err != nil:
-				unread = append(unread, readable("the referrer "+d.Digest.String(), r, err))
+				unread = append(unread, c.readable("the referrer "+d.Digest.String(), r, err))
 			case referrer != nil:
 				referrers = append(referrers, *referrer)
 			}
@@ -182,7 +182,7 @@ func (c *Client) Attach(ctx context.Context, r Reference, artifactType string, b
 	defer cancel()
 	subject, err := c.repository(r).Resolve(ctx, r.Digest)
 	if err != nil {
-		return readable(r.String(), r, err)
+		return c.readable(r.String(), r, err)
 	}
 	empty := ocispec.DescriptorEmptyJSON
 	config := empty.Data

@@ -68,6 +68,9 @@ type Host struct {
 	Mirrors []string
 	// CA is a PEM file with certificates that are trusted for this registry besides those of the system.
 	CA string
+	// TokenServers are hosts besides those of the registry's own site (the same registered domain) that may get the
+	// operator's credential, if the registry names them as the server that gives tokens: HOST or HOST:PORT.
+	TokenServers []string
 }
 
 // Check reports what is wrong with the settings for the registry host.
@@ -78,6 +81,11 @@ func (h Host) Check(host string) error {
 	for _, mirror := range h.Mirrors {
 		if _, err := mirrored(mirror, "x"); err != nil {
 			return fmt.Errorf("the mirror %q is neither HOST nor HOST/PATH", mirror)
+		}
+	}
+	for _, server := range h.TokenServers {
+		if err := checkTokenServer(server); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -91,9 +99,10 @@ func mirrored(mirror, repository string) (Reference, error) {
 // Client is a client for any number of registries. It is safe for concurrent use.
 type Client struct {
 	options Options
-	// mirrors and roots are by registry, in the form of CanonicalRegistry.
-	mirrors map[string][]string
-	roots   map[string]*x509.CertPool
+	// mirrors, roots and tokenServers are by registry, in the form of CanonicalRegistry.
+	mirrors      map[string][]string
+	roots        map[string]*x509.CertPool
+	tokenServers map[string][]string
 	// configured are the registries in Options.Registries and their mirrors.
 	configured map[string]bool
 	retryDelay time.Duration
@@ -103,12 +112,14 @@ type Client struct {
 	mu sync.Mutex
 	// clients are by host. They keep connections and tokens.
 	clients map[string]*auth.Client // guarded by mu
+	// logins are the transports of clients.
+	logins []*loginTransport // guarded by mu
 }
 
 // New returns a Client. It fails if the settings of a registry are wrong or its certificates cannot be read.
 func New(options Options) (*Client, error) {
 	options.MaxSize = cmp.Or(options.MaxSize, manifest.MaxModuleBytes)
-	c := &Client{options: options, mirrors: map[string][]string{}, roots: map[string]*x509.CertPool{},
+	c := &Client{options: options, mirrors: map[string][]string{}, roots: map[string]*x509.CertPool{}, tokenServers: map[string][]string{},
 		configured: map[string]bool{}, retryDelay: time.Second, clients: map[string]*auth.Client{}}
 	named := map[string]bool{}
 	for text, settings := range options.Registries {
@@ -120,6 +131,7 @@ func New(options Options) (*Client, error) {
 			return nil, fmt.Errorf("the registry %s has settings under two names: keep one of them", host)
 		}
 		named[host], c.configured[host], c.mirrors[host] = true, true, settings.Mirrors
+		c.tokenServers[host] = settings.TokenServers
 		for _, mirror := range settings.Mirrors {
 			at, _ := mirrored(mirror, "x")
 			c.configured[at.Registry] = true
@@ -196,10 +208,11 @@ func (c *Client) client(host string) *auth.Client {
 	if roots := c.roots[host]; roots != nil {
 		transport.TLSClientConfig = &tls.Config{RootCAs: roots}
 	}
+	login := &loginTransport{base: transport, registry: host, tokenServers: c.tokenServers[host]}
 	client := &auth.Client{
 		Client: &http.Client{
 			Transport: &retry.Transport{
-				Base:   transport,
+				Base:   login,
 				Policy: func() retry.Policy { return retryPolicy{c.retryDelay} },
 			},
 			CheckRedirect: checkRedirect,
@@ -211,7 +224,7 @@ func (c *Client) client(host string) *auth.Client {
 	if !restricted {
 		client.Credential = credentialsFrom(c.options.AuthFiles)
 	}
-	c.clients[host] = client
+	c.clients[host], c.logins = client, append(c.logins, login)
 	return client
 }
 
@@ -251,7 +264,7 @@ func (c *Client) Published(ctx context.Context, r Reference) (digest string, err
 	defer cancel()
 	descriptor, err := c.repository(r).Resolve(ctx, r.object())
 	if err != nil {
-		return "", readable(r.String(), r, err)
+		return "", c.readable(r.String(), r, err)
 	}
 	return descriptor.Digest.String(), nil
 }
@@ -293,7 +306,7 @@ func (c *Client) read(ctx context.Context, r Reference,
 		if err == nil {
 			return nil
 		}
-		failures = append(failures, readable("mirror "+mirror, at, err))
+		failures = append(failures, c.readable("mirror "+mirror, at, err))
 		if ctx.Err() != nil {
 			return fmt.Errorf("%v\n%w", errors.Join(failures...), ctx.Err())
 		}
@@ -302,7 +315,7 @@ func (c *Client) read(ctx context.Context, r Reference,
 	if err == nil {
 		return nil
 	}
-	if err = readable(r.String(), r, err); len(failures) > 0 {
+	if err = c.readable(r.String(), r, err); len(failures) > 0 {
 		err = fmt.Errorf("%v\n%w", errors.Join(failures...), err)
 	}
 	return err

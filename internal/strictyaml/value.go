@@ -80,6 +80,11 @@ func (v Value) IsList() bool { return v.node.Kind == yaml.SequenceNode }
 // IsText reports whether v is a text. Dates count as such.
 func (v Value) IsText() bool { return v.node.Kind == yaml.ScalarNode && isText(v.node) }
 
+// IsUnset reports whether v is null or an empty text, as programs write out a setting that has no value.
+func (v Value) IsUnset() bool {
+	return v.node.Kind == yaml.ScalarNode && (v.node.ShortTag() == "!!null" || isText(v.node) && v.node.Value == "")
+}
+
 // Text returns a text, or false after reporting that v is something else.
 func (v Value) Text() (string, bool) {
 	if !v.IsText() {

@@ -110,6 +110,9 @@ type Response struct {
 	Handlers *Handlers `json:"handlers,omitempty"`
 	// Replayed reports whether an HTTP response behind the result came from a recording. The host sets it.
 	Replayed bool `json:"-"`
+	// Meta is MCP's metadata of the result of another server, a JSON object or nil, for clients and not for models. The
+	// host sets it, also where it is in a content block or a resource.
+	Meta json.RawMessage `json:"-"`
 	// Error means that the request itself could not be served, for example because a resource is unknown.
 	Error *Error `json:"error,omitempty"`
 }
@@ -138,7 +141,8 @@ type Content struct {
 	Resource    *ResourceContents `json:"resource,omitempty"`
 	Annotations *Annotations      `json:"annotations,omitempty"`
 
-	Data []byte `json:"-"`
+	Data []byte          `json:"-"`
+	Meta json.RawMessage `json:"-"`
 }
 
 // Annotations are MCP's hints about a content block.
@@ -155,7 +159,8 @@ type ResourceContents struct {
 	Text     string `json:"text,omitempty"`
 	Blob     *int   `json:"blob,omitempty"`
 
-	Data []byte `json:"-"`
+	Data []byte          `json:"-"`
+	Meta json.RawMessage `json:"-"`
 }
 
 // PromptMessage is a message of a prompt; Role is "user" or "assistant".

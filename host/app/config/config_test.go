@@ -286,6 +286,18 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
+// TestSwitches: what programs write for true and false, in the environment alone.
+func TestSwitches(t *testing.T) {
+	dir := write(t, "log: {}\n")
+	for text, want := range map[string]bool{"true": true, "1": true, "Yes": true, "on": true, "TRUE": true,
+		"false": false, "0": false, "no": false, "OFF": false} {
+		t.Setenv("MCP_ENABLED", text)
+		if c := load(t, Source{Dir: dir}); c.Upstreams.Enabled != want || c.Chat.Tools != want {
+			t.Errorf("MCP_ENABLED=%s: %v, %v", text, c.Upstreams.Enabled, c.Chat.Tools)
+		}
+	}
+}
+
 func TestFileFromTheEnvironment(t *testing.T) {
 	dir := write(t, "locale: ja\n")
 	t.Setenv("HAKO_CONFIG", filepath.Join(dir, FileName))
@@ -305,6 +317,9 @@ func TestProblems(t *testing.T) {
 		"unknown nested key": {file: "plugin:\n  a:\n    limits: {tiem: 1s}\n",
 			want: []string{"hako.yaml:3:14: plugin.a.limits", `did you mean "time"`}},
 		"wrong type": {file: "mock: 3\n", want: []string{"hako.yaml:1:7: mock: must be true or false"}},
+		"no switch": {file: "log: {}\n", variables: map[string]string{"MCP_ENABLED": "2"},
+			want: []string{"env MCP_ENABLED: must be true or false; 1 and 0"}},
+		"a switch of the environment": {file: "mock: 1\n", want: []string{"mock: must be true or false"}},
 		"not one of": {file: "updates: aks\n",
 			want: []string{`hako.yaml:1:10: updates: "aks" is not allowed: did you mean "ask"?`}},
 		"all at once": {file: "a: 1\nb: 2\n", want: []string{`hako.yaml:1:1: unknown key "a"`,

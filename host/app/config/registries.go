@@ -4,6 +4,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/hako-run/hako/host/registry"
@@ -17,7 +18,8 @@ func (r reader) registries(v strictyaml.Value) {
 	named := map[string]bool{}
 	v.Map(func(host string, v strictyaml.Value) {
 		var h registry.Host
-		v.Object(strictyaml.Fields{"mirrors": strictyaml.Strings(&h.Mirrors), "ca": strictyaml.String(&h.CA)})
+		v.Object(strictyaml.Fields{"mirrors": strictyaml.Strings(&h.Mirrors), "ca": strictyaml.String(&h.CA),
+			"tokenServers": strictyaml.Strings(&h.TokenServers)})
 		if err := h.Check(host); err != nil {
 			v.Problem("%v", err)
 		} else if host, _ = registry.CanonicalRegistry(host); named[host] {
@@ -26,7 +28,7 @@ func (r reader) registries(v strictyaml.Value) {
 		named[host] = true
 		h.CA = absolute(h.CA, r.dir)
 		r.config.Registries[host] = h
-		r.note("registries."+host, strings.TrimSpace(strings.Join(h.Mirrors, ", ")+" "+h.CA), v)
+		r.note("registries."+host, strings.TrimSpace(strings.Join(slices.Concat(h.Mirrors, h.TokenServers), ", ")+" "+h.CA), v)
 	})
 }
 

@@ -144,8 +144,13 @@ func (s setting) read(v strictyaml.Value) {
 	}
 }
 
+// switches are what programs write into the environment for true and false (pydantic's settings, systemd, git), in lower
+// case.
+var switches = map[string]bool{"true": true, "1": true, "yes": true, "y": true, "on": true, "t": true,
+	"false": false, "0": false, "no": false, "n": false, "off": false, "f": false}
+
 // parse reads the setting from text, by the same rules as in the file. Lists are separated as PATH is for paths, else
-// by commas.
+// by commas. The file has true and false alone, and here all switches do.
 func (s setting) parse(text string) error {
 	switch value := s.value.(type) {
 	case *string:
@@ -153,6 +158,13 @@ func (s setting) parse(text string) error {
 		return s.check()
 	case *[]string:
 		*value = s.split(text)
+		return nil
+	case *bool:
+		on, ok := switches[strings.ToLower(strings.TrimSpace(text))]
+		if !ok {
+			return errors.New("must be true or false; 1 and 0, yes and no, on and off mean the same")
+		}
+		*value = on
 		return nil
 	}
 	err := strictyaml.Read([]byte(text), 1<<10, s.read, nil)

@@ -85,8 +85,13 @@ type Download struct {
 	Origin lock.Entry
 }
 
-// ReadFile reads a plugin from a file outside of the folder.
-func (f *Folder) ReadFile(path string) (*Download, error) {
+// ReadFile reads a plugin from a file outside of the folder: a plugin file, or a manifest of Extism beside one.
+func (f *Folder) ReadFile(path string) (_ *Download, err error) {
+	if filepath.Ext(path) == ".json" {
+		if path, err = manifest.ExtismModule(path); err != nil {
+			return nil, err
+		}
+	}
 	wasm, err := manifest.ReadFile(path, f.maxSize)
 	return &Download{Wasm: wasm, Origin: lock.Entry{From: lock.FromFile}}, err
 }

@@ -73,7 +73,7 @@ func (f *Folder) removeFiles(name string, r *Removal) error {
 		r.Left = append(r.Left, "a copy of the file, for 30 days: "+f.copies.File(digest))
 	}
 	side := manifest.SidePaths(path)
-	for _, file := range append([]string{path}, side[:2]...) { // the third is for all plugins of the folder
+	for _, file := range append([]string{path}, side[:2]...) { // the others are for all plugins of the folder
 		switch err := os.Remove(file); {
 		case err == nil:
 			r.Removed = append(r.Removed, file)

@@ -13,21 +13,7 @@ import (
 	"time"
 
 	"github.com/hako-run/hako/host/outbound"
-	"github.com/hako-run/hako/internal/address"
 )
-
-// loopbackOnly refuses requests to other names than loopback ones: web pages make browsers of their visitors send them
-// (DNS rebinding).
-func loopbackOnly(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !address.IsLoopbackHostport(r.Host) {
-			http.Error(w, "Ask under a loopback name, or give metrics an address of their own (metrics.address).",
-				http.StatusForbidden)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
-}
 
 // wsaAddressInUse is WSAEADDRINUSE, which syscall does not name.
 const wsaAddressInUse = syscall.Errno(10048)

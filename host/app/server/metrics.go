@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 
+	"github.com/hako-run/hako/internal/address"
 	"github.com/hako-run/hako/internal/httpserver"
 )
 
@@ -18,16 +19,16 @@ type metricsServer struct {
 }
 
 func (m *metricsServer) start(context.Context) (err error) {
-	address, handler := m.server.Config.MetricsAddress, m.server.observability.handler()
-	if address == "" || handler == nil {
+	listen, handler := m.server.Config.MetricsAddress, m.server.observability.handler()
+	if listen == "" || handler == nil {
 		return nil
 	}
-	if m.listener, err = net.Listen("tcp", address); err != nil {
-		return fmt.Errorf("metrics.address: %w", listenError("metrics.address", address, err))
+	if m.listener, err = net.Listen("tcp", listen); err != nil {
+		return fmt.Errorf("metrics.address: %w", listenError("metrics.address", listen, err))
 	}
 	mux := http.NewServeMux()
-	mux.Handle("GET /metrics", handler)
-	m.http = httpserver.New(address, mux, m.server.Logger)
+	mux.Handle("GET /metrics", localMetrics(handler, listen))
+	m.http = httpserver.New(listen, mux, m.server.Logger)
 	return nil
 }
 
@@ -48,4 +49,13 @@ func (m *metricsServer) stop() error {
 		_ = m.listener.Close() // it is closed already if run has served it
 	}
 	return nil
+}
+
+// localMetrics keeps web pages from reading the metrics at an address of this machine. Elsewhere it changes nothing: an
+// operator who opens another address decides who reaches it.
+func localMetrics(metrics http.Handler, listen string) http.Handler {
+	if !address.IsLoopbackHostport(listen) {
+		return metrics
+	}
+	return httpserver.LocalOnly(metrics, "For other machines, give metrics an address that they reach (metrics.address).")
 }

@@ -70,14 +70,14 @@ func (w *web) start(context.Context) (err error) {
 	case c.MetricsAddress != "":
 		private := w.health()
 		if metrics != nil {
-			private.Handle("GET /metrics", metrics)
+			private.Handle("GET /metrics", localMetrics(metrics, c.MetricsAddress))
 		}
 		if _, err := w.listen("metrics.address", c.MetricsAddress, private, nil); err != nil {
 			return err
 		}
 	case metrics == nil:
 	case address.IsLoopbackHostport(w.http.Address):
-		main.Handle("GET /metrics", loopbackOnly(metrics))
+		main.Handle("GET /metrics", localMetrics(metrics, w.http.Address))
 	default:
 		w.server.Logger.Info("metrics are off: they need an address of their own here, metrics.address")
 	}

@@ -17,17 +17,23 @@ const (
 
 // reservedHeaders are the request headers that a guest cannot set, because the host sets them, or because servers and
 // proxies trust them for the target, the framing, the origin or the sender of a request, or for another method or path
-// than the rules checked. They have the form of comparableName.
+// than the rules checked, or because a cloud's metadata service answers only to them. They have the form of
+// comparableName.
 var reservedHeaders = []string{
-	"accept-encoding", "alt-used", "cdn-loop", "client-ip", "connection", "content-length", "early-data", "expect",
-	"fastly-client-ip", "forwarded",
-	"forwarded-for", "forwarded-host", "forwarded-proto", "front-end-https", "host", "http2-settings",
+	"accept-encoding", "akamai-client-ip", "ali-cdn-real-ip", "alt-used", "cdn-loop", "cdn-src-ip", "client-ip",
+	"client-true-ip", "coming-from", "do-connecting-ip", "connection", "content-length", "early-data", "expect",
+	"fastly-client-ip", "fly-client-ip", "forwarded",
+	"forwarded-for", "forwarded-for-ip", "forwarded-host", "forwarded-proto", "front-end-https", "host",
+	"http-client-ip", "http2-settings", "incap-client-ip", "metadata", "metadata-flavor",
 	"keep-alive", "max-forwards",
 	"remote-addr", "remote-host", "remote-user", "te", "trailer", "trailers", "transfer-encoding", "true-client-ip",
 	"upgrade", "via", "wl-proxy-client-ip",
-	"x-client-ip", "x-cluster-client-ip", "x-forwarded", "x-host", "x-http-host-override",
+	"x-aliyun-ecs-metadata-token", "x-backend-host", "x-client-ip", "x-cluster-client-ip",
+	"x-coming-from", "x-custom-ip-authorization", "x-forward-for", "x-forwarded", "x-forwarder-for",
+	"x-google-metadata-request", "x-host", "x-http-host-override", "x-ip",
 	"x-middleware-subrequest", "x-originating-ip",
-	"x-real-ip", "x-remote-addr", "x-remote-ip", "x-remote-user", "x-url-scheme",
+	"x-nf-client-connection-ip", "x-proxyuser-ip", "x-real-ip", "x-remote-addr", "x-remote-host", "x-remote-ip",
+	"x-remote-user", "x-sucuri-clientip", "x-true-client-ip", "x-true-ip", "x-url-scheme",
 	"http-method", "http-method-override", "method-override", "x-http-method", "x-http-method-override",
 	"x-method", "x-method-override",
 	"x-http-destinationurl", "x-http-path-override", "x-http-url-override",
@@ -35,7 +41,8 @@ var reservedHeaders = []string{
 
 // reservedPrefixes are prefixes of further reserved headers.
 var reservedPrefixes = []string{
-	"cf-connecting-", "cf-visitor", "cf-ipcountry", "proxy-", "x-amzn-oidc-", "x-appengine-", "x-azure-", "x-arr-",
+	"cf-connecting-", "cf-visitor", "cf-ipcountry", "cf-pseudo-", "proxy-", "x-amzn-oidc-", "x-appengine-", "x-azure-",
+	"x-arr-", "x-auth-request-", "x-authenticated-", "x-aws-ec2-metadata-", "x-webauth-",
 	"x-envoy-", "x-forwarded-", "x-goog-authenticated-", "x-goog-iap-", "x-ms-client-principal",
 	"x-original-", "x-override-", "x-proxy-", "x-rewrite-", "x-ssl-client-", "x-client-cert",
 }

@@ -28,6 +28,9 @@ func TestHostsOwnHeaders(t *testing.T) {
 		"Upgrade", "Expect", "Accept-Encoding", "Via", "Forwarded", "X-Forwarded-For", "x-forwarded-host", "X-Real-IP",
 		"X-HTTP-Method-Override",
 		"X-Http-Method", "X-Method-Override", "X-Original-URL", "X-Rewrite-URL", "HTTP2-Settings",
+		"X-ProxyUser-Ip", "x_proxyuser_ip", "True-Client-IP", "X-True-IP", "Fly-Client-IP", "X-Forward-For",
+		"X-Auth-Request-User", "X-WebAuth-User", "X-Authenticated-Userid", "Metadata-Flavor", "Metadata",
+		"X-aws-ec2-metadata-token", "X-aws-ec2-metadata-token-ttl-seconds", "X-Google-Metadata-Request",
 	} {
 		guest[name] = []string{"evil"}
 	}

@@ -164,6 +164,7 @@ func (c *catalogSync) tool(t *catalog.Tool) *mcp.Tool {
 		InputSchema: toolschema.Listed(t.Spec.InputSchema),
 		Annotations: annotations(t.Spec.Annotations),
 		Icons:       icons(t.Spec.Icons),
+		Meta:        metadata(t.Spec.Meta),
 	}
 	tool.Annotations.Title = tool.Title // for clients of before 2025-06-18, which know no other
 	if t.Spec.OutputSchema != nil {
@@ -201,6 +202,7 @@ func (c *catalogSync) resource(r *catalog.Resource) *mcp.Resource {
 		Title:       c.text(r.Spec.Title),
 		Description: c.text(r.Spec.Description),
 		MIMEType:    r.Spec.MIMEType,
+		Meta:        metadata(r.Spec.Meta),
 	}
 }
 
@@ -215,6 +217,7 @@ func (c *catalogSync) template(t *catalog.Template) *mcp.ResourceTemplate {
 		Title:       c.text(t.Spec.Title),
 		Description: c.text(t.Spec.Description),
 		MIMEType:    t.Spec.MIMEType,
+		Meta:        metadata(t.Spec.Meta),
 	}
 }
 

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -44,25 +45,38 @@ func fit(response *abi.Response, version string) {
 
 // content converts one block. The sandbox has checked its type.
 func content(c *abi.Content) mcp.Content {
-	hints := contentAnnotations(c.Annotations)
+	hints, meta := contentAnnotations(c.Annotations), metadata(c.Meta)
 	switch c.Type {
 	case abi.Image:
-		return &mcp.ImageContent{Data: c.Data, MIMEType: c.MIMEType, Annotations: hints}
+		return &mcp.ImageContent{Data: c.Data, MIMEType: c.MIMEType, Annotations: hints, Meta: meta}
 	case abi.Audio:
-		return &mcp.AudioContent{Data: c.Data, MIMEType: c.MIMEType, Annotations: hints}
+		return &mcp.AudioContent{Data: c.Data, MIMEType: c.MIMEType, Annotations: hints, Meta: meta}
 	case abi.ResourceLink:
 		return &mcp.ResourceLink{
 			URI: c.URI, Name: c.Name, Title: c.Title, Description: c.Description, MIMEType: c.MIMEType, Size: c.Size,
-			Annotations: hints,
+			Annotations: hints, Meta: meta,
 		}
 	case abi.Embedded:
-		return &mcp.EmbeddedResource{Resource: resourceContents(c.Resource), Annotations: hints}
+		return &mcp.EmbeddedResource{Resource: resourceContents(c.Resource), Annotations: hints, Meta: meta}
 	}
-	return &mcp.TextContent{Text: c.Text, Annotations: hints}
+	return &mcp.TextContent{Text: c.Text, Annotations: hints, Meta: meta}
 }
 
 func resourceContents(r *abi.ResourceContents) *mcp.ResourceContents {
-	return &mcp.ResourceContents{URI: r.URI, MIMEType: r.MIMEType, Text: r.Text, Blob: r.Data}
+	return &mcp.ResourceContents{URI: r.URI, MIMEType: r.MIMEType, Text: r.Text, Blob: r.Data, Meta: metadata(r.Meta)}
+}
+
+// metadata returns metadata for the SDK, with values that it encodes as they are.
+func metadata(raw json.RawMessage) mcp.Meta {
+	var members map[string]json.RawMessage
+	if len(raw) == 0 || json.Unmarshal(raw, &members) != nil {
+		return nil
+	}
+	meta := make(mcp.Meta, len(members))
+	for name, value := range members {
+		meta[name] = value
+	}
+	return meta
 }
 
 func contentAnnotations(a *abi.Annotations) *mcp.Annotations {

@@ -46,7 +46,7 @@ func (r *reply) room() int {
 	if r.response == nil {
 		return 1024
 	}
-	n := 256 + len(r.server) + len(r.response.StructuredContent)
+	n := 256 + len(r.server) + len(r.response.StructuredContent) + len(r.response.Meta)
 	for i := range r.response.Content {
 		block := &r.response.Content[i]
 		n += 64 + len(block.Text) + len(block.Text)/16 + len(block.Data)*4/3
@@ -94,22 +94,24 @@ func (r *reply) appendRequests(dst []byte) ([]byte, error) {
 
 // appendMeta appends the member _meta with a comma after it, or nothing.
 func (r *reply) appendMeta(dst []byte) []byte {
-	replayed := r.response != nil && r.response.Replayed
-	if r.server == nil && !replayed {
-		return dst
-	}
+	begin := len(dst)
 	dst = append(dst, `"_meta":{`...)
+	empty := len(dst)
 	if r.server != nil {
 		dst = append(dst, `"`+mcp.MetaKeyServerInfo+`":`...)
-		dst = append(dst, r.server...)
+		dst = append(append(dst, r.server...), ',')
 	}
-	if replayed {
-		if r.server != nil {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, `"`+metaReplayed+`":true`...)
+	if r.response != nil && r.response.Replayed {
+		dst = append(dst, `"`+metaReplayed+`":true,`...)
 	}
-	return append(dst, `},`...)
+	if r.response != nil && len(r.response.Meta) > 2 { // an object of a server, as encoding/json writes it
+		dst = append(append(dst, r.response.Meta[1:len(r.response.Meta)-1]...), ',')
+	}
+	if len(dst) == empty {
+		return dst[:begin]
+	}
+	dst[len(dst)-1] = '}'
+	return append(dst, ',')
 }
 
 func appendBlocks(dst []byte, blocks []abi.Content) ([]byte, error) {
@@ -118,7 +120,7 @@ func appendBlocks(dst []byte, blocks []abi.Content) ([]byte, error) {
 		if i > 0 {
 			dst = append(dst, ',')
 		}
-		if block := &blocks[i]; block.Type == abi.Text && block.Annotations == nil {
+		if block := &blocks[i]; block.Type == abi.Text && block.Annotations == nil && block.Meta == nil {
 			dst = append(dst, `{"type":"text","text":`...)
 			dst = append(jsonstring.AppendQuote(dst, block.Text), '}')
 			continue

@@ -362,26 +362,42 @@ func TestContentOfEveryKind(t *testing.T) {
 		Content: []abi.Content{
 			{Type: abi.Text, Text: "a <b> & c", Annotations: &abi.Annotations{Audience: []string{"user"},
 				Priority: &priority, LastModified: "2026-01-02T03:04:05Z"}},
+			{Type: abi.Text, Text: "t", Meta: json.RawMessage(`{"k":9007199254740993}`)},
 			{Type: abi.Image, MIMEType: "image/png", Data: []byte{1, 2}},
 			{Type: abi.Audio, MIMEType: "audio/wav", Data: []byte{3}},
 			{Type: abi.ResourceLink, URI: "test://x", Name: "x", Title: "X", Description: "an x",
 				MIMEType: "text/plain", Size: &size},
-			{Type: abi.Embedded, Resource: &abi.ResourceContents{URI: "test://y", Data: []byte{}}},
+			{Type: abi.Embedded, Resource: &abi.ResourceContents{URI: "test://y", Data: []byte{},
+				Meta: json.RawMessage(`{"r":1}`)}, Meta: json.RawMessage(`{"e":1}`)},
 		},
+		Meta: json.RawMessage(`{"ui":{"a":1},"b":2}`),
 	}
 	want := `{"content":[
 		{"type":"text","text":"a <b> & c","annotations":{"audience":["user"],"lastModified":"2026-01-02T03:04:05Z","priority":0.5}},
+		{"type":"text","text":"t","_meta":{"k":9007199254740993}},
 		{"type":"image","mimeType":"image/png","data":"AQI="},
 		{"type":"audio","mimeType":"audio/wav","data":"Aw=="},
 		{"type":"resource_link","uri":"test://x","name":"x","title":"X","description":"an x","mimeType":"text/plain","size":3},
-		{"type":"resource","resource":{"uri":"test://y","blob":""}}],
-		"isError":true,"_meta":{"run.hako/replayed":true}}`
+		{"type":"resource","resource":{"uri":"test://y","blob":"","_meta":{"r":1}},"_meta":{"e":1}}],
+		"isError":true,"_meta":{"run.hako/replayed":true,"ui":{"a":1},"b":2}}`
 	got, err := json.Marshal(&toolResult{reply: reply{response: response}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !sameJSON(t, string(got), want) {
+	if !sameJSON(t, string(got), want) || !strings.Contains(string(got), "9007199254740993") {
 		t.Errorf("got %s\nwant %s", got, want)
+	}
+	for server, want := range map[string]string{"": `"_meta":{"b":2},`, `{"name":"s"}`: `"_meta":{"` + mcp.MetaKeyServerInfo + `":{"name":"s"},"b":2},`} {
+		r := reply{response: &abi.Response{Meta: json.RawMessage(`{"b":2}`)}}
+		if server != "" {
+			r.server = json.RawMessage(server)
+		}
+		if got := string(r.appendMeta(nil)); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	}
+	if got := (&reply{response: &abi.Response{Meta: json.RawMessage(`{}`)}}).appendMeta(nil); len(got) > 0 {
+		t.Errorf("without metadata: %s", got)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"encoding/json"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -15,6 +14,8 @@ import (
 	protorekor "github.com/sigstore/protobuf-specs/gen/pb-go/rekor/v1"
 	"github.com/sigstore/sigstore-go/pkg/bundle"
 	"github.com/sigstore/sigstore-go/pkg/verify"
+
+	"github.com/hako-run/hako/internal/strictjson"
 )
 
 const (
@@ -75,7 +76,7 @@ func checkPayload(text []byte, digest string) error {
 			Type string `json:"type"`
 		} `json:"critical"`
 	}
-	switch err := json.Unmarshal(text, &payload); {
+	switch err := strictjson.Unmarshal(text, &payload); {
 	case err != nil:
 		return errors.New("its payload is not JSON as cosign writes it")
 	case payload.Critical.Type != payloadType:
@@ -124,7 +125,7 @@ func (c simpleCandidate) bundle() (*bundle.Bundle, error) {
 	}
 	if text := c.annotations[timestampAnnotation]; text != "" {
 		var stamp struct{ SignedRFC3161Timestamp []byte }
-		if err := json.Unmarshal([]byte(text), &stamp); err != nil {
+		if err := strictjson.Unmarshal([]byte(text), &stamp); err != nil {
 			return nil, fmt.Errorf("its timestamp cannot be read: %w", err)
 		}
 		material.TimestampVerificationData = &protobundle.TimestampVerificationData{
@@ -145,14 +146,14 @@ func logEntry(text []byte) (*protorekor.TransparencyLogEntry, error) {
 			LogID          string `json:"logID"`
 		}
 	}
-	if err := json.Unmarshal(text, &entry); err != nil {
+	if err := strictjson.Unmarshal(text, &entry); err != nil {
 		return nil, err
 	}
 	var body struct {
 		Kind    string `json:"kind"`
 		Version string `json:"apiVersion"`
 	}
-	if err := json.Unmarshal(entry.Payload.Body, &body); err != nil {
+	if err := strictjson.Unmarshal(entry.Payload.Body, &body); err != nil {
 		return nil, err
 	}
 	id, err := hex.DecodeString(entry.Payload.LogID)

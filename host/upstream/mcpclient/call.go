@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -120,7 +119,7 @@ func (s *server) suspect(x *session, err error) {
 }
 
 func (s *server) do(ctx context.Context, x *session, o *ongoing) (*abi.Response, error) {
-	request, t := o.invocation.Request, translator{s.spec.scheme()}
+	request, t := o.invocation.Request, translator{&s.spec}
 	meta := func() mcp.Meta { return s.without(traceMeta(ctx), x, o.invocation) }
 	var call func(answers mcp.InputResponseMap, state string) (round, error)
 	switch request.Method {
@@ -163,9 +162,10 @@ func (s *server) do(ctx context.Context, x *session, o *ongoing) (*abi.Response,
 				func() (*abi.Response, error) { return t.prompt(result) }}, nil
 		}
 	case abi.ReadResource:
+		uri, _ := s.spec.inside(request.URI) // the catalog has asked the server that owns it
 		call = func(answers mcp.InputResponseMap, state string) (round, error) {
 			result, err := x.sdk.ReadResource(ctx, &mcp.ReadResourceParams{
-				Meta: meta(), URI: strings.TrimPrefix(request.URI, t.scheme), InputResponses: answers,
+				Meta: meta(), URI: uri, InputResponses: answers,
 				RequestState: state,
 			})
 			if err != nil {
@@ -239,7 +239,7 @@ func (s *server) complete(ctx context.Context, x *session, request *abi.Request,
 	if request.Ref.Type == "ref/prompt" {
 		params.Ref.Name = s.currentOffer().prompts[request.Ref.Name]
 	} else {
-		params.Ref.URI = strings.TrimPrefix(request.Ref.URI, t.scheme)
+		params.Ref.URI, _ = s.spec.inside(request.Ref.URI)
 	}
 	if len(request.Argument.Resolved) > 0 {
 		params.Context = &mcp.CompleteContext{Arguments: request.Argument.Resolved}

@@ -137,7 +137,8 @@ type reader struct{ dir string }
 func (r reader) server(name string, v strictyaml.Value) Spec {
 	s := Spec{Name: name}
 	transport, enabled, asks, start := "", true, "", ""
-	v.Object(strictyaml.Fields{
+	v.Object(whereSet(strictyaml.Fields{
+		"name":      isKey(name),
 		"transport": strictyaml.String(&transport), "type": strictyaml.String(&transport),
 		"command": strictyaml.String(&s.Command), "args": texts(&s.Args), "env": r.values(&s.Env),
 		"cwd": strictyaml.String(&s.Dir),
@@ -150,13 +151,35 @@ func (r reader) server(name string, v strictyaml.Value) Spec {
 		"tools": s.Tools.read, "trustAnnotations": strictyaml.Bool(&s.TrustAnnotations),
 		"elicitation": strictyaml.String(&asks), "limits": readLimits(&s.Limits),
 		"description": strictyaml.Ignore,
-	})
+	}))
 	s.Disabled, s.Elicitation = s.Disabled || !enabled, Elicitation(asks)
 	s.Start = Start(start)
 	if err := checkTransport(transport, &s); err != nil {
 		v.Problem("%v", err)
 	}
 	return s
+}
+
+// whereSet skips the keys without a value: programs that write out their own type have a "url" in the entry of a
+// command too.
+func whereSet(fields strictyaml.Fields) strictyaml.Fields {
+	for key, read := range fields {
+		fields[key] = func(v strictyaml.Value) {
+			if !v.IsUnset() {
+				read(v)
+			}
+		}
+	}
+	return fields
+}
+
+// isKey reads the name of a server, which its key says already.
+func isKey(name string) func(strictyaml.Value) {
+	return func(v strictyaml.Value) {
+		if text, ok := v.Text(); ok && text != name {
+			v.Problem("must be %q, the key of the entry, or be left out", name)
+		}
+	}
 }
 
 // checkTransport checks a named transport against the other keys.

@@ -160,7 +160,7 @@ func (o *offer) addTools(spec *Spec, tools []*mcp.Tool, room int) {
 			o.omit("tools beyond %d: choose with tools.allow", maxOffered)
 			return
 		}
-		tool, err := o.tool(name, t)
+		tool, err := o.tool(spec, name, t)
 		if err == nil {
 			parts := patternParts(tool)
 			if err = o.addParts(parts); err != nil {
@@ -198,7 +198,7 @@ func patternParts(t *manifest.Tool) (n int) {
 }
 
 // tool returns the tool with compiled schemas. An output schema that cannot be used is omitted.
-func (o *offer) tool(name string, t *mcp.Tool) (*manifest.Tool, error) {
+func (o *offer) tool(spec *Spec, name string, t *mcp.Tool) (*manifest.Tool, error) {
 	if err := o.addParts(toolschema.Parts(t.InputSchema) + toolschema.Parts(t.OutputSchema)); err != nil {
 		return nil, err
 	}
@@ -208,6 +208,7 @@ func (o *offer) tool(name string, t *mcp.Tool) (*manifest.Tool, error) {
 	}
 	tool := manifest.Tool{Name: name, InputSchema: input, Description: text(cmp.Or(t.Description, t.Title, t.Name),
 		maxDescription)}
+	tool.Meta = o.listedMeta(spec, "tool "+quoted(t.Name), t.Meta)
 	if tool.Title = text(oneLine(t.Title), maxTitle); t.Annotations != nil {
 		tool.Annotations = hints(t.Annotations)
 		tool.Title = text(oneLine(cmp.Or(t.Title, t.Annotations.Title)), maxTitle)
@@ -343,7 +344,7 @@ func (o *offer) addResource(spec *Spec, r *mcp.Resource) {
 		return
 	}
 	resource := manifest.Resource{
-		URI: spec.scheme() + r.URI, Name: clip.Runes(oneLine(visible.Clean(cmp.Or(r.Name, r.URI))), maxTitle),
+		URI: spec.outside(r.URI), Name: clip.Runes(oneLine(visible.Clean(cmp.Or(r.Name, r.URI))), maxTitle),
 		Title:       text(oneLine(r.Title), maxTitle),
 		Description: text(r.Description, maxDescription), MIMEType: r.MIMEType,
 	}
@@ -351,6 +352,7 @@ func (o *offer) addResource(spec *Spec, r *mcp.Resource) {
 		o.omit("resource %s: %v", quoted(r.URI), err)
 		return
 	}
+	resource.Meta = o.listedMeta(spec, "resource "+quoted(r.URI), r.Meta)
 	o.manifest.Resources = append(o.manifest.Resources, resource)
 }
 
@@ -359,7 +361,7 @@ func (o *offer) addTemplate(spec *Spec, r *mcp.ResourceTemplate) {
 		return
 	}
 	template := manifest.ResourceTemplate{
-		URITemplate: spec.scheme() + r.URITemplate, Name: clip.Runes(oneLine(visible.Clean(cmp.Or(r.Name,
+		URITemplate: spec.outside(r.URITemplate), Name: clip.Runes(oneLine(visible.Clean(cmp.Or(r.Name,
 			r.URITemplate))),
 			maxTitle),
 		Title: text(oneLine(r.Title), maxTitle), Description: text(r.Description, maxDescription), MIMEType: r.MIMEType,
@@ -369,6 +371,7 @@ func (o *offer) addTemplate(spec *Spec, r *mcp.ResourceTemplate) {
 		o.omit("resource template %s: %v", quoted(r.URITemplate), err)
 		return
 	}
+	template.Meta = o.listedMeta(spec, "resource template "+quoted(r.URITemplate), r.Meta)
 	o.manifest.ResourceTemplates = append(o.manifest.ResourceTemplates, template)
 }
 

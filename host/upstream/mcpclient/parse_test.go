@@ -35,6 +35,13 @@ func TestReadFile(t *testing.T) {
 			[]Spec{{Name: "weather", Command: "python", Args: []string{"mcp-servers/weather/server.py"},
 				Env: map[string]Value{}}},
 		},
+		"the design's type, dumped": {
+			`{"mcpServers": {"weather": {"name": "weather", "transport": "stdio", "command": "python", "args": [], "env": {}, "url": ""},` +
+				`"api": {"name": "api", "transport": "http", "command": "", "args": [], "env": {}, "url": "https://mcp.example.com/mcp"},` +
+				`"nulls": {"command": "x", "args": null, "env": null, "url": null, "cwd": null, "headers": null, "timeout": null, "type": null}}}`,
+			[]Spec{{Name: "weather", Command: "python", Env: map[string]Value{}},
+				{Name: "api", URL: "https://mcp.example.com/mcp", Env: map[string]Value{}}, {Name: "nulls", Command: "x"}},
+		},
 		"other programs' keys": {
 			`{"globalShortcut": "", "mcpServers": {"fs": {"command": "npx", "args": ["-y", ""], "env": {"A": "${B}"}}}}`,
 			[]Spec{{Name: "fs", Command: "npx", Args: []string{"-y", ""}, Env: map[string]Value{"A": {Text: "${B}"}}}},
@@ -81,6 +88,8 @@ func TestParseErrors(t *testing.T) {
 		"twice":               {`{"mcpServers": {"a": {"command": "x"}, "a": {"command": "y"}}}`, `"a"`},
 		"neither":             {server(`{}`), "command or url is missing"},
 		"both":                {server(`{"command": "x", "url": "https://a.example/"}`), "exclude each other"},
+		"an empty command":    {server(`{"command": "", "url": null}`), "command or url is missing"},
+		"another name":        {server(`{"name": "b", "command": "x"}`), `name: must be "a"`},
 		"name":                {`{"mcpServers": {"a b": {"command": "x"}}}`, "the name of a server must be"},
 		"prefix":              {server(`{"command": "x", "prefix": "a.b"}`), "prefix must be"},
 		"transport":           {server(`{"command": "x", "transport": "studio"}`), `did you mean "stdio"?`},

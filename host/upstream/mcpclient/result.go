@@ -12,10 +12,8 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// translator converts results to responses. scheme is prepended to the server's own URIs.
-type translator struct {
-	scheme string
-}
+// translator converts results of a server to responses.
+type translator struct{ spec *Spec }
 
 func (t translator) tool(r *mcp.CallToolResult) (*abi.Response, error) {
 	response := &abi.Response{IsError: r.IsError}
@@ -27,7 +25,10 @@ func (t translator) tool(r *mcp.CallToolResult) (*abi.Response, error) {
 		response.Content = append(response.Content, c)
 	}
 	var err error
-	response.StructuredContent, err = unquoted(r.StructuredContent)
+	if response.StructuredContent, err = unquoted(r.StructuredContent); err != nil {
+		return nil, err
+	}
+	response.Meta, err = t.spec.metadata(r.Meta)
 	return response, err
 }
 
@@ -66,13 +67,16 @@ func (t translator) completion(r *mcp.CompleteResult) *abi.Response {
 
 // content converts a content block.
 func (t translator) content(block mcp.Content) (c abi.Content, err error) {
+	var meta mcp.Meta
 	switch b := block.(type) {
 	case *mcp.TextContent:
-		return abi.Content{Type: abi.Text, Text: b.Text, Annotations: annotations(b.Annotations)}, nil
+		c, meta = abi.Content{Type: abi.Text, Text: b.Text, Annotations: annotations(b.Annotations)}, b.Meta
 	case *mcp.ImageContent:
 		c = abi.Content{Type: abi.Image, Data: b.Data, MIMEType: b.MIMEType, Annotations: annotations(b.Annotations)}
+		meta = b.Meta
 	case *mcp.AudioContent:
 		c = abi.Content{Type: abi.Audio, Data: b.Data, MIMEType: b.MIMEType, Annotations: annotations(b.Annotations)}
+		meta = b.Meta
 	case *mcp.ResourceLink:
 		c = abi.Content{
 			Type: abi.ResourceLink, URI: t.uri(b.URI), Name: b.Name, Title: b.Title, Description: b.Description,
@@ -82,25 +86,28 @@ func (t translator) content(block mcp.Content) (c abi.Content, err error) {
 		if b.URI == "" || b.Name == "" {
 			return c, errors.New("a resource_link needs a uri and a name")
 		}
-		return c, nil
+		meta = b.Meta
 	case *mcp.EmbeddedResource:
-		c = abi.Content{Type: abi.Embedded, Annotations: annotations(b.Annotations)}
-		c.Resource, err = t.contents(b.Resource)
-		return c, err
+		c, meta = abi.Content{Type: abi.Embedded, Annotations: annotations(b.Annotations)}, b.Meta
+		if c.Resource, err = t.contents(b.Resource); err != nil {
+			return c, err
+		}
 	default:
 		return c, fmt.Errorf("a block of type %T is not one of text, image, audio, resource_link and resource", block)
 	}
-	if c.MIMEType == "" || c.Data == nil {
+	if (c.Type == abi.Image || c.Type == abi.Audio) && (c.MIMEType == "" || c.Data == nil) {
 		return c, fmt.Errorf("a block of type %s needs data and a mimeType", c.Type)
 	}
-	return c, nil
+	c.Meta, err = t.spec.metadata(meta)
+	return c, err
 }
 
 func (t translator) contents(r *mcp.ResourceContents) (*abi.ResourceContents, error) {
 	if r == nil || r.URI == "" {
 		return nil, errors.New("a resource needs a uri")
 	}
-	return &abi.ResourceContents{URI: t.uri(r.URI), MIMEType: r.MIMEType, Text: r.Text, Data: r.Blob}, nil
+	meta, err := t.spec.metadata(r.Meta)
+	return &abi.ResourceContents{URI: t.uri(r.URI), MIMEType: r.MIMEType, Text: r.Text, Data: r.Blob, Meta: meta}, err
 }
 
 // uri returns a server's URI as clients see it. URIs that clients fetch themselves (MCP, resources, common URI schemes)
@@ -111,7 +118,7 @@ func (t translator) uri(uri string) string {
 			return uri
 		}
 	}
-	return t.scheme + uri
+	return t.spec.outside(uri)
 }
 
 // annotations converts annotations. An invalid priority is dropped.
@@ -135,7 +142,7 @@ const blockSize = 32
 // size returns the encoded size of a response in bytes: texts with escape sequences, data in base64, and blockSize for
 // each block.
 func size(r *abi.Response) int {
-	n := len(r.StructuredContent) + textSize(r.Description)
+	n := len(r.StructuredContent) + len(r.Meta) + textSize(r.Description)
 	for i := range r.Content {
 		n += contentSize(&r.Content[i])
 	}
@@ -155,7 +162,7 @@ func size(r *abi.Response) int {
 
 func contentSize(c *abi.Content) int {
 	n := blockSize + textSize(c.Text) + dataSize(c.Data) + textSize(c.URI) + textSize(c.Name) + textSize(c.Title) +
-		textSize(c.Description) + textSize(c.MIMEType)
+		textSize(c.Description) + textSize(c.MIMEType) + len(c.Meta)
 	if c.Annotations != nil {
 		n += blockSize + textSize(c.Annotations.LastModified)
 		for _, role := range c.Annotations.Audience {
@@ -169,7 +176,8 @@ func contentSize(c *abi.Content) int {
 }
 
 func resourceSize(r *abi.ResourceContents) int {
-	return blockSize + textSize(r.URI) + textSize(r.MIMEType) + textSize(r.Text) + dataSize(r.Data)
+	return blockSize + textSize(r.URI) + textSize(r.MIMEType) + textSize(r.Text) + dataSize(r.Data) +
+		len(r.Meta)
 }
 
 func dataSize(data []byte) int { return base64.StdEncoding.EncodedLen(len(data)) }

@@ -124,10 +124,11 @@ func (s *Spec) Owns(name string) bool { return !s.Disabled && strings.HasPrefix(
 
 // OwnsResource reports whether a resource with that URI at the frontends can be the server's.
 func (s *Spec) OwnsResource(uri string) bool {
-	return !s.Disabled && strings.HasPrefix(uri, s.scheme())
+	_, own := s.inside(uri)
+	return !s.Disabled && own
 }
 
-// scheme returns the beginning of the server's resource URIs at the frontends: its name in the form of RFC 3986,
+// scheme returns what outside puts into the server's resource URIs: its name in the form of RFC 3986,
 // section 3.1.
 func (s *Spec) scheme() string {
 	return strings.ReplaceAll(strings.ToLower(s.Name), "_", "-") + "+"

@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -75,7 +74,7 @@ func (w *watches) uris() map[string]bool {
 // Subscribe subscribes to changes of a resource while the server is connected, and again after a reconnection. A server
 // without subscriptions sends no changes.
 func (s *server) Subscribe(uri string, updated func()) (stop func()) {
-	own, ok := strings.CutPrefix(uri, s.spec.scheme())
+	own, ok := s.spec.inside(uri)
 	if !ok {
 		return func() {}
 	}

@@ -12,7 +12,7 @@ import (
 	"net/url"
 
 	"github.com/hako-run/hako/dev/fakes/slack"
-	"github.com/hako-run/hako/internal/address"
+	"github.com/hako-run/hako/internal/httpserver"
 )
 
 //go:embed static
@@ -55,21 +55,17 @@ func New(o Options) http.Handler {
 	mux.HandleFunc("POST /api/stops", p.take(p.stop))
 	mux.HandleFunc("POST /api/submissions", p.submit)
 	mux.HandleFunc("POST /api/closings", p.leave)
-	return guard(http.NewCrossOriginProtection().Handler(p.login(mux)))
+	return withPolicy(httpserver.LocalOnly(p.login(mux), "Open the page at 127.0.0.1."))
 }
 
-// guard refuses requests by another name than this machine's, and says what the browser may do with the answers.
-func guard(next http.Handler) http.Handler {
+// withPolicy says what browsers may do with the answers.
+func withPolicy(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
 		header.Set("Content-Security-Policy", policy)
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("Referrer-Policy", "no-referrer")
 		header.Set("Cache-Control", "no-store")
-		if !address.IsLocalName(address.Hostname(r.Host)) {
-			http.Error(w, "this page is for this machine alone: open it at 127.0.0.1", http.StatusForbidden)
-			return
-		}
 		next.ServeHTTP(w, r)
 	})
 }
