@@ -248,11 +248,13 @@ func (p *Pipeline) callTool(ctx context.Context, call *Call, record *openRecord)
 	if request.Arguments, err = p.scanArguments(tool.Name, request.Arguments, record); err != nil {
 		return nil, err
 	}
-	if request.Arguments, err = offered.arguments(shown.Name, request.Arguments); err != nil {
+	input, given := tool.Spec.Input(), request.Arguments
+	declared, err := offered.arguments(shown.Name, input.Declared(given))
+	if err != nil {
 		return nil, &argumentsError{shown.Name, err}
 	}
-	if request.Arguments, err = tool.Spec.Input().Arguments(request.Arguments); err != nil {
-		return nil, &argumentsError{shown.Name, err}
+	if request.Arguments, err = input.Arguments(declared); err != nil {
+		return nil, &argumentsError{shown.Name, input.Explain(err, given, declared)}
 	}
 	response, err := p.run(ctx, toolSubject(shown), call, &request, record)
 	if err != nil {
