@@ -80,6 +80,8 @@ func TestPluginAdd(t *testing.T) {
 		"no plugin":       {"text.wasm", "not a Wasm module", nil},
 		"too large":       {"large.wasm", "8", nil},
 		"no file":         {"nothing.wasm", "nothing.wasm", nil},
+		"no scheme":       {"ghcr.io/tools/weather:1", "write oci://ghcr.io/tools/weather:1", nil},
+		"Docker's scheme": {"docker://ghcr.io/tools/weather:1", "write oci://ghcr.io/tools/weather:1", nil},
 		"nobody answers":  {"http://127.0.0.1:1/?key=secret", "http://127.0.0.1:1/: ", nil},
 		"no known answer": {server.URL + "/probe.wasm", "unknown flag", []string{"--sha256", "x"}},
 	} {

@@ -174,7 +174,7 @@ func (c *composer) List(query *abi.ToolQuery, granted broker.Granted) *abi.ToolL
 			declared := declared(tool, p.locale(c.served.Call))
 			list.Tools = append(list.Tools, abi.ListedTool{
 				Name: tool.Name, Plugin: tool.Source.Name, Title: declared.Title, Description: declared.Description,
-				InputSchema: toolschema.Listed(tool.Spec.InputSchema), OutputSchema: tool.Spec.OutputSchema,
+				InputSchema: toolschema.Flattened(tool.Spec.InputSchema), OutputSchema: tool.Spec.OutputSchema,
 				ReadOnly: declared.ReadOnly, Declaration: typescript.Declare(declared),
 			})
 		}

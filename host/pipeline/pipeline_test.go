@@ -26,6 +26,9 @@ tools:
   - name: loose
     description: d
     inputSchema: {type: object}
+  - name: odd
+    description: d
+    inputSchema: {type: object, properties: {$top: {type: integer}, 場所: {type: string}}}
   - name: strict
     description: d
     inputSchema: {type: object, properties: {filter: {type: object, properties: {path: {}}}}}
@@ -115,6 +118,8 @@ func TestCallTool(t *testing.T) {
 			pipeline.ToolError, "no"},
 		{"wrong type", "p_free", `{"n":"x"}`, nil, nil, pipeline.InvalidArguments,
 			"the arguments of p_free are not valid"},
+		{"wrong type under a listed name", "p_odd", `{"_top":"x"}`, nil, nil, pipeline.InvalidArguments,
+			"the arguments of p_odd are not valid: _top: must be an integer"},
 		{"missing", "p_free", ``, nil, nil, pipeline.InvalidArguments, "n"},
 		{"unknown property", "p_free", `{"n":1,"m":2}`, nil, nil, pipeline.InvalidArguments, "m"},
 		{"no JSON", "p_free", `{"n":`, nil, nil, pipeline.InvalidArguments, "the arguments of p_free are not valid"},
@@ -234,6 +239,9 @@ func TestBackendRequest(t *testing.T) {
 			`{"method":"tools/call","name":"free","arguments":{"n":1},"config":{"k":1},"locale":"ja"}`},
 		{"integer with a fraction", abi.Request{Method: abi.CallTool, Name: "p_free", Arguments: json.RawMessage(`{"n":5e0}`)},
 			`{"method":"tools/call","name":"free","arguments":{"n":5},"config":{"k":1},"locale":"ja"}`},
+		{"names as they are listed", abi.Request{Method: abi.CallTool, Name: "p_odd",
+			Arguments: json.RawMessage(`{"_top":2.0,"__":"東京"}`)},
+			`{"method":"tools/call","name":"odd","arguments":{"$top":2,"場所":"東京"},"config":{"k":1},"locale":"ja"}`},
 		{"arguments that are null", abi.Request{Method: abi.CallTool, Name: "p_loose", Arguments: json.RawMessage(` null`)},
 			`{"method":"tools/call","name":"loose","arguments":{},"config":{"k":1},"locale":"ja"}`},
 		{"an optional argument that is null", abi.Request{Method: abi.CallTool, Name: "p_strict",

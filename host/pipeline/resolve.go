@@ -61,11 +61,13 @@ func (p *Pipeline) resolveTool(c *served) error {
 		c.request.Arguments = json.RawMessage("{}")
 	}
 	c.arguments = func() (err error) {
-		if c.request.Arguments, err = offered.arguments(shown.Name, c.request.Arguments); err == nil {
-			c.request.Arguments, err = tool.Spec.Input().Arguments(c.request.Arguments)
-		}
+		input, given := tool.Spec.Input(), c.request.Arguments
+		declared, err := offered.arguments(shown.Name, input.Declared(given))
 		if err != nil {
 			return &argumentsError{shown.Name, err}
+		}
+		if c.request.Arguments, err = input.Arguments(declared); err != nil {
+			return &argumentsError{shown.Name, input.Explain(err, given, declared)}
 		}
 		return nil
 	}

@@ -801,6 +801,21 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
+// TestMeant: a reference is recognized without its scheme, and a path is not taken for one.
+func TestMeant(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"ghcr.io/tools/weather:1.0": "oci://ghcr.io/tools/weather:1.0", "localhost:5000/x": "oci://localhost:5000/x",
+		"docker://ghcr.io/x:1": "oci://ghcr.io/x:1", "oci:ghcr.io/x:1": "oci://ghcr.io/x:1",
+		"oci://ghcr.io/x:1": "", "weather": "", "plugins/weather": "", "./ghcr.io/x:1": "", "my.plugins/weather.wasm": "",
+		"/srv/x": "", "https://ghcr.io/x:1": "", "": "", "ghcr.io": "",
+	} {
+		if got := registry.Meant(text); got != want {
+			t.Errorf("%q: got %q, want %q", text, got, want)
+		}
+	}
+}
+
 // TestParseReference lists what is a reference and what is not.
 func TestParseReference(t *testing.T) {
 	t.Parallel()

@@ -34,6 +34,26 @@ func withoutScheme(text string) string {
 	return text
 }
 
+// Meant returns the reference with Scheme that text most likely stands for, or an empty string: a reference without it,
+// or with that of another program.
+func Meant(text string) string {
+	for _, scheme := range []string{"docker://", "oci:"} {
+		if rest, ok := strings.CutPrefix(text, scheme); ok && !HasScheme(text) {
+			text = rest
+			break
+		}
+	}
+	host, _, below := strings.Cut(text, "/")
+	if !below || strings.HasPrefix(host, ".") || strings.HasSuffix(text, ".wasm") || HasScheme(text) {
+		return "" // a path
+	}
+	r, err := ParseReference(text)
+	if err != nil {
+		return ""
+	}
+	return r.String()
+}
+
 // defaultTag is the tag where none is named, as in Docker and ORAS.
 const defaultTag = "latest"
 

@@ -9,6 +9,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/hako-run/hako/internal/jsonread"
+	"github.com/hako-run/hako/internal/toolschema"
 )
 
 // Arguments validates the arguments of a tool like Validate, and returns them in the form that guests of all languages
@@ -63,6 +64,9 @@ type rewriter struct {
 	out    []byte
 	// dropNulls leaves out members that are null. dropped reports whether there were any.
 	dropNulls, dropped bool
+	// names has the properties to rename. renamed reports whether there were any.
+	names   toolschema.Names
+	renamed bool
 	// refusesNull has the results of refuses.
 	refusesNull map[*jsonschema.Schema]bool
 	// work counts looks at a subschema, up to maxSpellingWork.
@@ -107,7 +111,7 @@ func (r *rewriter) object(schemas []*jsonschema.Schema) error {
 		if err != nil {
 			return err
 		}
-		text := string(name.Text())
+		text, raw := r.name(name, all)
 		var applied []*jsonschema.Schema
 		for _, s := range all {
 			applied = append(applied, forProperty(s, text)...)
@@ -123,11 +127,30 @@ func (r *rewriter) object(schemas []*jsonschema.Schema) error {
 			r.out = append(r.out, ',')
 		}
 		first = false
-		r.out = append(append(r.out, name.Raw...), ':')
+		r.out = append(append(r.out, raw...), ':')
 		if err := r.value(value, applied); err != nil {
 			return err
 		}
 	}
+}
+
+// name returns the declared name of a member of an object to which schemas apply, and the name to write in JSON. It is
+// another one only where a schema declares one of both: a name may be a key of the caller's own data.
+func (r *rewriter) name(token jsonread.Token, schemas []*jsonschema.Schema) (declared string, raw []byte) {
+	name := string(token.Text())
+	to, ok := r.names[name]
+	declares := func(name string) bool {
+		return slices.ContainsFunc(schemas, func(s *jsonschema.Schema) bool { return s.Properties[name] != nil })
+	}
+	if !ok || declares(name) == declares(to) {
+		return name, token.Raw
+	}
+	if declared = to; declares(name) {
+		declared = name
+	}
+	r.renamed = true
+	raw, _ = json.Marshal(to) // strings have no error
+	return declared, raw
 }
 
 func (r *rewriter) array(schemas []*jsonschema.Schema) error {

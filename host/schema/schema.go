@@ -17,6 +17,7 @@ import (
 	"github.com/hako-run/hako/internal/bytepool"
 	"github.com/hako-run/hako/internal/jsonread"
 	"github.com/hako-run/hako/internal/strictyaml"
+	"github.com/hako-run/hako/internal/toolschema"
 	"github.com/hako-run/hako/internal/visible"
 )
 
@@ -50,6 +51,8 @@ type Schema struct {
 	costs      []cost
 	spellings  spellings
 	patterns   int
+	// names is nil if clients are shown all properties under their own names.
+	names *listedNames
 }
 
 // PatternSize returns the number of instructions of all compiled patterns, each of which takes about 45 bytes.
@@ -71,11 +74,12 @@ func Compile(data []byte) (*Schema, error) {
 		return nil, err
 	}
 	patterns := &patternCompiler{compiled: map[string]pattern{}}
+	names := toolschema.NamesOf(doc)
 	compiled, err := compile(doc, patterns)
 	if err != nil {
 		return nil, schemaError(doc, err)
 	}
-	s := &Schema{compiled: compiled, patterns: patterns.size, byLocation: map[string]*jsonschema.Schema{},
+	s := &Schema{names: newListedNames(names, data), compiled: compiled, patterns: patterns.size, byLocation: map[string]*jsonschema.Schema{},
 		spellings: spellings{map[string]string{}, map[string][]string{}}}
 	g := newSchemaGraph(compiled)
 	for _, sub := range g.nodes {

@@ -586,6 +586,52 @@ func TestArguments(t *testing.T) {
 	}
 }
 
+// TestListedNames: a caller may use the names that it was shown or the declared ones, and errors have those that it used.
+func TestListedNames(t *testing.T) {
+	t.Parallel()
+	compiled := mustCompile(t, `{"type":"object","required":["$top"],"additionalProperties":{"type":"object"},"properties":{
+		"$top":{"type":"integer"},"filter[name]":{"type":"array","items":{"$ref":"#/$defs/f"}},"free":{"type":"object"}},
+		"$defs":{"f":{"type":"object","additionalProperties":false,"required":["a b"],"properties":{"a b":{"enum":[1]}}}}}`)
+	for given, want := range map[string]string{
+		`{"_top": 1}`:                              `{"$top":1}`,
+		`{"$top": 1}`:                              `{"$top": 1}`,
+		`{"_top":1,"filter_name_":[{"a_b":1}]}`:    `{"$top":1,"filter[name]":[{"a b":1}]}`,
+		`{"_top":1,"filter[name]":[{"a_b":1}]}`:    `{"$top":1,"filter[name]":[{"a b":1}]}`,
+		`{"_top":1,"free":{"_top":1,"a_b":{}}}`:    `{"$top":1,"free":{"_top":1,"a_b":{}}}`, // the caller's own keys
+		`{"_top":1,"other":{"filter_name_":null}}`: `{"$top":1,"other":{"filter_name_":null}}`,
+		`{"_top":1`:                                `{"_top":1`,
+		`{"_top":1} {}`:                            `{"_top":1} {}`,
+		`[{"_top":1}]`:                             `[{"_top":1}]`,
+		"{\"_top\":\"\xff\"}":                      "{\"$top\":\"\xff\"}",
+	} {
+		if got := compiled.Declared([]byte(given)); string(got) != want {
+			t.Errorf("%s became %s, want %s", given, got, want)
+		}
+	}
+	for given, want := range map[string]string{
+		`{}`:                                      `_top: is missing`,
+		`{"_top":"x"}`:                            `_top: must be an integer, not a string`,
+		`{"$top":"x"}`:                            `$top: must be an integer, not a string`,
+		`{"_top":1,"$top":2}`:                     `$top: the key occurs twice`,
+		`{"_top":1,"free":[]}`:                    `free: must be an object, not an array`,
+		`{"_top":1,"filter_name_":[{}]}`:          `filter_name_[0].a_b: is missing`,
+		`{"_top":1,"filter_name_":[{"ab":1}]}`:    `did you mean "a_b"?`,
+		`{"_top":1,"filter_name_":[{"a_b":2}]}`:   `filter_name_[0].a_b: must be`,
+		`{"_top":1,"filter_name_":[{"A_B":{}}]}`:  `did you mean "a_b"?`,
+		`{"_top":1,"filter[name]":[{"a b":"x"}]}`: `filter[name]`,
+	} {
+		declared := compiled.Declared([]byte(given))
+		_, err := compiled.Arguments(declared)
+		if err == nil {
+			t.Errorf("%s became %s", given, declared)
+			continue
+		}
+		if err = compiled.Explain(err, []byte(given), declared); !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", given, err, want)
+		}
+	}
+}
+
 // FuzzArguments: the arguments that guests see match the schema, are equal to those that were given except for absent
 // members, and stay as they are when they pass again.
 func FuzzArguments(f *testing.F) {

@@ -1,7 +1,7 @@
 // Package toolschema adapts the input schemas of tools to the restrictions of MCP clients and model providers.
 //
 // Listed returns a schema for tools/list. Flatten removes references and compositions such as oneOf from the top of a
-// decoded schema; Lookup and TypesOf inspect schemas.
+// decoded schema; Lookup and TypesOf inspect schemas. Identifiers and Names replace names that providers refuse.
 package toolschema
 
 import (
@@ -201,7 +201,7 @@ func Lookup(root map[string]any, ref string) map[string]any {
 		}
 		switch node := at.(type) {
 		case map[string]any:
-			at = node[strings.NewReplacer("~1", "/", "~0", "~").Replace(token)]
+			at = node[unescapePointer.Replace(token)]
 		default:
 			return nil
 		}

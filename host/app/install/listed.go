@@ -3,11 +3,14 @@ package install
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/hako-run/hako/host/app/pluginfile"
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/registry"
 	"github.com/hako-run/hako/host/registry/index"
 )
 
@@ -25,10 +28,13 @@ func (f *Folder) FetchListed(ctx context.Context, listed *index.Plugin) (*Downlo
 func (f *Folder) Get(ctx context.Context, from, path, digest string) (*Addition, error) {
 	var d *Download
 	var err error
-	if pluginfile.IsAddress(from) {
+	meant := registry.Meant(from)
+	if pluginfile.IsAddress(from) && meant == "" {
 		d, err = f.Fetch(ctx, from)
 	} else if d, err = f.ReadFile(path); err != nil && manifest.ValidName(from) && len(f.config.Index.Plugins) > 0 {
 		d, digest, err = f.fetchNamed(ctx, from, digest)
+	} else if errors.Is(err, fs.ErrNotExist) && meant != "" {
+		err = fmt.Errorf("there is no file %s: if it is in a registry, write %s", from, meant)
 	}
 	if err != nil {
 		return nil, err

@@ -275,23 +275,25 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-func TestKeysOfArgumentsAreTurnedBack(t *testing.T) {
+// TestNamesOfArguments: an agent calls a tool with the names in its definition, and the tool gets its own.
+func TestNamesOfArguments(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	r := w.newRunner(t, Spec{Sessions: []string{"s"}})
+	session := w.fake.NewSession()
+	start(t, w.newRunner(t, Spec{Sessions: []string{session}}))
 	var schema struct{ Properties map[string]any }
 	for _, d := range Definitions(w.catalog.View().Tools, "en", nil) {
 		if d.Name == "people" {
 			_ = json.Unmarshal(d.InputSchema, &schema)
 		}
 	}
-	if len(schema.Properties) != 1 {
+	if len(schema.Properties) != 1 || schema.Properties["場所"] != nil {
 		t.Fatalf("the schema has %v", schema.Properties)
 	}
 	for name := range schema.Properties {
-		w := r.resolve(&event{ID: "1", Name: "people", Input: json.RawMessage(`{"` + name + `":"東京"}`)})
-		if w.Name != "people" || string(w.Arguments) != `{"場所":"東京"}` || w.tool == nil {
-			t.Errorf("the call is %+v", w)
+		got := w.wait(t, session, w.fake.Call(session, "", managedagents.Call{Tool: "people", Input: object{name: "東京"}})...)
+		if got[0].text != `people {"場所":"東京"}` {
+			t.Errorf("got %+v", got)
 		}
 	}
 }

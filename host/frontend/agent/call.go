@@ -13,6 +13,7 @@ import (
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/internal/callclock"
 	"github.com/hako-run/hako/internal/retry"
+	"github.com/hako-run/hako/internal/toolschema"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -149,7 +150,7 @@ func offered(tools []*catalog.Tool, locale string) []llm.Tool {
 	list := make([]llm.Tool, len(tools))
 	for i, tool := range tools {
 		list[i] = llm.Tool{Name: tool.Name, Description: tool.Spec.Description.In(locale),
-			Schema: tool.Spec.InputSchema}
+			Schema: toolschema.Listed(tool.Spec.InputSchema)}
 	}
 	return list
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/frontend/llm"
+	"github.com/hako-run/hako/internal/toolschema"
 )
 
 // who is the default for Options.System.
@@ -73,7 +74,7 @@ func offered(tools []*catalog.Tool, locale string) []llm.Tool {
 	list := make([]llm.Tool, len(tools))
 	for i, tool := range tools {
 		list[i] = llm.Tool{Name: tool.Name, Description: tool.Spec.Description.In(locale),
-			Schema: tool.Spec.InputSchema, Finds: tool.Source.Finds, Group: tool.Source.Name}
+			Schema: toolschema.Listed(tool.Spec.InputSchema), Finds: tool.Source.Finds, Group: tool.Source.Name}
 	}
 	return list
 }

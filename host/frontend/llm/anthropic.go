@@ -24,7 +24,7 @@ func newAnthropic(spec *Spec, client *http.Client) *messagesAPI {
 
 // dialect has the documented limits. The limit on argument names is known only from the API's error messages.
 func (*messagesAPI) dialect() dialect {
-	return dialect{name: 128, keys: true, patterns: true, deferred: 10_000}
+	return dialect{name: 128, patterns: true, deferred: 10_000}
 }
 
 func (a *messagesAPI) send(ctx context.Context, x *exchange) (*Response, error) {

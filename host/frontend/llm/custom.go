@@ -49,8 +49,8 @@ func (b *CustomToolbox) Definitions() []Tool {
 	return list
 }
 
-// Call returns a call with the tool's original name and argument names. A call of a tool outside the set keeps its
-// name. Arguments that are not an object make it Invalid.
+// Call returns a call with the tool's original name. A call of a tool outside the set keeps its name. Arguments that are
+// not an object make it Invalid.
 func (b *CustomToolbox) Call(id, name string, arguments json.RawMessage) Call {
 	return b.toolbox.incoming(id, name, string(arguments))
 }

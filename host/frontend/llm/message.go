@@ -66,7 +66,8 @@ type Tool struct {
 	Name        string
 	Description string
 	// Schema is the JSON Schema of the arguments, an object. Keywords that a provider does not accept are rewritten or
-	// removed, so callers have to validate arguments against the original.
+	// removed, so callers have to validate arguments against the original. Names of properties are sent as they are:
+	// toolschema.Listed has those that all providers accept.
 	Schema json.RawMessage
 	// Deferred reports whether the model reads the definition only when it has searched for it. Such a tool is sent
 	// only to models whose provider has that search (Spec.DeferTools), and a tool that Finds only to the others.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/internal/clip"
+	"github.com/hako-run/hako/internal/toolschema"
 )
 
 // responsesAPI is a client of OpenAI's Responses API (developers.openai.com/api/reference/resources/responses).
@@ -136,7 +137,7 @@ func responsesTools(tools *toolset) (list []any, namespaces map[string]string) {
 		}
 		members[tool.Group] = append(members[tool.Group], function)
 	}
-	namespaces = identifiers(groups, "_-", tools.dialect.name)
+	namespaces = toolschema.Identifiers(groups, "_-", tools.dialect.name)
 	for _, group := range groups {
 		var names []string
 		for _, function := range members[group] {

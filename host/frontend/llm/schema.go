@@ -26,15 +26,12 @@ type dialect struct {
 	deferred    int  // number of tools with which some may be deferred; 0 means that the API has no deferred loading
 	groups      bool // deferred tools are sent in groups, so that an error does not tell them by their index
 	description int  // characters; 0 means no limit
-	keys        bool // argument names have at most 64 letters, digits, "_", "." and "-"
 	patterns    bool // "pattern" need not be anchored at both ends
 }
 
 // parameters is a tool's schema adapted to a dialect.
 type parameters struct {
 	schema map[string]any
-	// keys maps the new names of renamed arguments to the original ones.
-	keys map[string]string
 }
 
 // adapt rewrites schema for d. Keywords that the API refuses are removed, which may make the schema accept more than
@@ -55,15 +52,11 @@ func adapt(schema json.RawMessage, d dialect) (*parameters, error) {
 	if err := toolschema.Flatten(root); err != nil {
 		return nil, err
 	}
-	p := &parameters{schema: root}
-	if d.keys {
-		p.renameKeys()
-	}
 	c.clean(root, 0) // removes references that have become dangling
 	if sent, err := json.Marshal(root); err != nil || len(sent) > 2*maxSchema {
 		return nil, errors.New("its schema grows too long when its alternatives are put together")
 	}
-	return p, c.err
+	return &parameters{schema: root}, c.err
 }
 
 func decodeSchema(schema json.RawMessage) (map[string]any, error) {

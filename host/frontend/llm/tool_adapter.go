@@ -9,6 +9,7 @@ import (
 
 	"github.com/hako-run/hako/host/identity"
 	"github.com/hako-run/hako/internal/clip"
+	"github.com/hako-run/hako/internal/toolschema"
 )
 
 // maxAdapted bounds the cache of adapted schemas, the excluded tools and the warnings logged.
@@ -72,7 +73,7 @@ func (t *toolAdapter) adaptAll(tools []Tool) *toolset {
 	for i, tool := range tools {
 		names[i] = tool.Name
 	}
-	safe := identifiers(names, "_-", t.dialect.name)
+	safe := toolschema.Identifiers(names, "_-", t.dialect.name)
 	b := &toolset{tools: make([]sentTool, 0, len(tools)), dialect: t.dialect, sent: map[string]*sentTool{},
 		original: map[string]*sentTool{}}
 	for _, tool := range tools {
@@ -145,7 +146,7 @@ func (t *toolAdapter) warn(tool, reason string) {
 // key identifies a definition.
 func (t *Tool) key() string { return identity.Key(t.Name, string(t.Schema)) }
 
-// outgoing returns the name and arguments of a call with the names that are sent.
+// outgoing returns the name of a call as it is sent, and its arguments.
 func (t *toolset) outgoing(call *Call) (name string, arguments json.RawMessage) {
 	arguments = call.Arguments
 	if len(arguments) == 0 {
@@ -153,26 +154,21 @@ func (t *toolset) outgoing(call *Call) (name string, arguments json.RawMessage) 
 	}
 	tool := t.original[call.Name]
 	if tool == nil { // no longer offered
-		return identifier(call.Name, "_-", t.dialect.name), arguments
+		return toolschema.Identifier(call.Name, "_-", t.dialect.name), arguments
 	}
-	back := make(map[string]string, len(tool.parameters.keys))
-	for safe, key := range tool.parameters.keys {
-		back[key] = safe
-	}
-	return tool.name, renameMembers(arguments, back)
+	return tool.name, arguments
 }
 
-// incoming returns a model's call with the tool's original names.
+// incoming returns a model's call with the tool's original name.
 func (t *toolset) incoming(id, name, arguments string) Call {
 	call := newCall(id, name, arguments)
 	if tool := t.sent[name]; tool != nil {
 		call.Name = tool.Name
-		call.Arguments = renameMembers(call.Arguments, tool.parameters.keys)
 	}
 	return call
 }
 
-// incoming returns a model's call with the tool's original names. given is the model's ID of the call.
+// incoming returns a model's call with the tool's original name. given is the model's ID of the call.
 func (x *exchange) incoming(id, given, name, arguments string) Call {
 	call := x.tools.incoming(id, name, arguments)
 	call.given = modelID{x.origin(), given}
@@ -185,23 +181,4 @@ func (t *toolset) begun(id, name string) Delta {
 		name = tool.Name
 	}
 	return Delta{Call: &Call{ID: id, Name: name}}
-}
-
-// renameMembers renames the members of an object. names maps old names to new ones.
-func renameMembers(object json.RawMessage, names map[string]string) json.RawMessage {
-	var members map[string]json.RawMessage
-	if len(names) == 0 || json.Unmarshal(object, &members) != nil {
-		return object
-	}
-	for from, to := range names {
-		if value, ok := members[from]; ok {
-			delete(members, from)
-			members[to] = value
-		}
-	}
-	renamed, err := json.Marshal(members)
-	if err != nil {
-		return object
-	}
-	return renamed
 }

@@ -105,7 +105,7 @@ func try(f func()) (err error) {
 func (c *catalogSync) addTool(headers map[string][]transport.ParamHeader, t *catalog.Tool) {
 	delete(headers, t.Name)
 	c.server.sdk.AddTool(c.tool(t), c.server.callListedTool)
-	headers[t.Name] = transport.ParamHeaders(t.Spec.InputSchema)
+	headers[t.Name] = transport.ParamHeaders(toolschema.Listed(t.Spec.InputSchema))
 }
 
 // again adds all entries again.

@@ -19,16 +19,18 @@ import (
 // Path is the URL path at which the handler answers MCP.
 const Path = "/mcp"
 
-// Handler returns the handler of the HTTP endpoint, for Path, for each toolset below Path and, with OAuth, for the
-// metadata below /.well-known/ and the authorization server below authserver.Path.
+// Handler returns the handler of the HTTP endpoint, for Path, for each toolset below Path, with and without a slash at
+// the end, and, with OAuth, for the metadata below /.well-known/ and the authorization server below authserver.Path.
 // Requests must name an allowed host, and an allowed origin if they name any. All protocol versions share the endpoint:
 // a request is of the version in its Mcp-Protocol-Version header. It is served by a server of package httpserver, which
 // limits the time that requests take to arrive.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	serve := func(w http.ResponseWriter, r *http.Request) { s.serveMCP(w.(*transport.Response), r) }
-	mux.HandleFunc(Path, serve)
-	mux.HandleFunc(Path+"/{toolset}", serve)
+	for _, end := range []string{"", "/{$}"} { // many clients are given the URL with a slash at its end
+		mux.HandleFunc(Path+end, serve)
+		mux.HandleFunc(Path+"/{toolset}"+end, serve)
+	}
 	metadata := func(w http.ResponseWriter, r *http.Request) { s.now().Auth.ServeMetadata(w, r) }
 	mux.HandleFunc("GET "+auth.MetadataPath, metadata)
 	mux.HandleFunc("GET "+auth.MetadataPath+Path, metadata)

@@ -54,7 +54,7 @@ func (s *Server) serveBodyless(w *transport.Response, r *http.Request, x *exchan
 		return
 	}
 	if session == nil {
-		http.Error(w, fmt.Sprintf("Bad Request: %s requires an Mcp-Session-Id header", r.Method), http.StatusBadRequest)
+		refuseBodyless(w, r.Method)
 		return
 	}
 	if r.Method == http.MethodDelete {
@@ -63,6 +63,18 @@ func (s *Server) serveBodyless(w *transport.Response, r *http.Request, x *exchan
 	}
 	defer session.listen()()
 	s.listen(w, r, session)
+}
+
+// refuseBodyless answers a request without a session. Outside of a session there is no event stream, which a client is
+// told with status 405 (MCP 2025-11-25, transports, listening for messages from the server).
+func refuseBodyless(w http.ResponseWriter, method string) {
+	status, text := http.StatusBadRequest, "DELETE ends the session in the Mcp-Session-Id header, which is missing."
+	if method == http.MethodGet {
+		w.Header().Set("Allow", "POST")
+		status, text = http.StatusMethodNotAllowed, `This is an endpoint of MCP for programs. GET opens the event stream `+
+			`of a session: send "initialize" with POST first, and then its Mcp-Session-Id header.`
+	}
+	http.Error(w, text, status)
 }
 
 // listen serves an event stream of a session: its own, or one that the client resumes.

@@ -262,7 +262,7 @@ func parse(l line) (jsonrpc.Message, *jsonrpc.Response) {
 	}
 	message, err := transport.DecodeMessage(l.data)
 	if err != nil {
-		return refuse(transport.IDOf(l.data), jsonrpc.CodeInvalidRequest, "the line "+transport.NoMessage)
+		return refuse(transport.IDOf(l.data), jsonrpc.CodeInvalidRequest, "the line "+transport.Describe(err))
 	}
 	return message, nil
 }

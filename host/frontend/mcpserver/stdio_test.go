@@ -92,6 +92,8 @@ func TestMalformedLines(t *testing.T) {
 			< {"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"the line ` + transport.NoMessage + `"}}
 			> {"jsonrpc":"2.0","id":{},"method":"ping"}
 			< {"jsonrpc":"2.0","error":{"code":-32600,"message":"the line ` + transport.NoMessage + `"}}
+			> {"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}
+			< {"jsonrpc":"2.0","error":{"code":-32600,"message":"the line ` + transport.ErrID.Error() + `"}}
 			> {"jsonrpc":"2.0"}
 			< {"jsonrpc":"2.0","error":{"code":-32600,"message":"the line ` + transport.NoMessage + `"}}
 			> {"jsonrpc":"2.0","id":1,"method":"ping"}

@@ -134,6 +134,10 @@ func wireRequests(session string) map[string]*http.Request {
 			requests[version+" body "+name] = post(version, body, "Mcp-Session-Id", session,
 				"Mcp-Method", methodOf(version), "Mcp-Name", nameOf(version, "echo"))
 		}
+		slash := post(version, message(version, 1, "tools/list", `{}`), "Mcp-Session-Id", session,
+			"Mcp-Method", nameOf(version, "tools/list"))
+		slash.URL.Path += "/"
+		requests[version+" slash at the end"] = slash
 		for name, headers := range callHeaders() {
 			tool := "echo"
 			if strings.HasPrefix(name, "tool with a header") {

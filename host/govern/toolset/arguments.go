@@ -28,7 +28,7 @@ func (e *ArgumentError) Error() string {
 type form struct {
 	// tool is the name in the catalog.
 	tool string
-	// schema is the input schema without the taken arguments; nil if none is taken.
+	// schema is the listed input schema without the taken arguments; nil if none is taken.
 	schema json.RawMessage
 	// taken are the arguments that callers cannot give, sorted. fixed has the members of those with a value.
 	taken []string
@@ -50,7 +50,11 @@ func newForm(entry *Tool, tool *catalog.Tool) (*form, error) {
 		return f, nil
 	}
 	slices.Sort(f.taken)
-	return f, f.reduce(toolschema.Listed(tool.Spec.InputSchema), entry.Hide)
+	if err := f.reduce(toolschema.Flattened(tool.Spec.InputSchema), entry.Hide); err != nil {
+		return nil, err
+	}
+	f.schema = toolschema.ListedAs(tool.Spec.InputSchema, f.schema)
+	return f, nil
 }
 
 // reduce makes the schema without the taken arguments. No composition is at the top of the whole one.

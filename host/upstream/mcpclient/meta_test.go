@@ -66,7 +66,7 @@ func TestMetadataOfEntries(t *testing.T) {
 			{Name: "large", Meta: mcp.Meta{"a": strings.Repeat("x", maxMeta)}}},
 		resources: []*mcp.Resource{{URI: "ui://v", Name: "v", Meta: view}},
 		templates: []*mcp.ResourceTemplate{{URITemplate: "ui://v/{a}", Name: "v", Meta: view}},
-	})
+	}, nil)
 	m := o.manifest
 	if len(m.Tools) != 2 || string(m.Tools[0].Meta) != want || m.Tools[1].Meta != nil || len(o.omitted) != 1 ||
 		!strings.HasPrefix(o.omitted[0], `_meta of tool "large"`) {

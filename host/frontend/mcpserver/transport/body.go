@@ -28,6 +28,10 @@ const (
 // TrimMark returns a JSON text without a byte order mark, which some clients on Windows write (RFC 8259, 8.1).
 func TrimMark(raw []byte) []byte { return bytes.TrimPrefix(raw, []byte("\ufeff")) }
 
+// ErrID means that the ID of a message could not be repeated in the response as it came.
+var ErrID = errors.New("has an id that is a fraction, or an integer of more than 53 bits, which JSON decoders change: " +
+	"send it as text, in quotes, or send a smaller integer")
+
 // DecodeMessage decodes a JSON-RPC message. It refuses numbers as IDs that the SDK would change: fractions, and
 // integers that a float64 does not hold.
 func DecodeMessage(raw []byte) (jsonrpc.Message, error) {
@@ -43,9 +47,17 @@ func DecodeMessage(raw []byte) (jsonrpc.Message, error) {
 		id = message.ID
 	}
 	if _, isNumber := id.Raw().(int64); isNumber && IDOf(raw) != id {
-		return nil, errors.New("the id is not an integer of at most 53 bits")
+		return nil, ErrID
 	}
 	return message, nil
+}
+
+// Describe says what is wrong with a message that DecodeMessage refuses, after a subject.
+func Describe(err error) string {
+	if errors.Is(err, ErrID) {
+		return err.Error()
+	}
+	return NoMessage
 }
 
 // Body is the decoded body of a POST request.
@@ -91,7 +103,7 @@ func Decode(raw []byte) (*Body, *Refusal) {
 	}
 	message, err := DecodeMessage(raw)
 	if err != nil {
-		return nil, &Refusal{IDOf(raw), jsonrpc.CodeInvalidRequest, "The body " + NoMessage + "."}
+		return nil, &Refusal{IDOf(raw), jsonrpc.CodeInvalidRequest, "The body " + Describe(err) + "."}
 	}
 	body.Messages = []jsonrpc.Message{message}
 	body.Wrong = checkMethod(message)
@@ -117,7 +129,7 @@ func (b *Body) decodeBatch() (reason string) {
 		message, err := DecodeMessage(data)
 		number := len(b.Messages) + 1
 		if err != nil {
-			return fmt.Sprintf("part %d %s", number, NoMessage)
+			return fmt.Sprintf("part %d %s", number, Describe(err))
 		}
 		b.Messages = append(b.Messages, message)
 		if wrong := checkMethod(message); wrong != nil && b.Wrong == nil {

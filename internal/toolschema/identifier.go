@@ -1,4 +1,4 @@
-package llm
+package toolschema
 
 import (
 	"crypto/sha256"
@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// identifier replaces characters of name other than letters, digits and extra with "_", and cuts it to limit bytes.
-func identifier(name, extra string, limit int) string {
+// Identifier replaces characters of name other than letters, digits and extra with "_", and cuts it to limit bytes.
+func Identifier(name, extra string, limit int) string {
 	safe := strings.Map(func(r rune) rune {
 		if r < 0x80 && (isAlphanumeric(byte(r)) || strings.ContainsRune(extra, r)) {
 			return r
@@ -24,13 +24,13 @@ func isAlphanumeric(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
 }
 
-// identifiers maps each name to a distinct identifier that a provider accepts. The identifier of a name does not depend
+// Identifiers maps each name to a distinct identifier that a provider accepts. The identifier of a name does not depend
 // on the other names, unless two collide: then a part of their hash is appended to both.
-func identifiers(names []string, extra string, limit int) map[string]string {
+func Identifiers(names []string, extra string, limit int) map[string]string {
 	safe, taken := map[string]string{}, map[string]int{}
 	for _, name := range names {
 		if _, ok := safe[name]; !ok {
-			safe[name] = identifier(name, extra, limit)
+			safe[name] = Identifier(name, extra, limit)
 			taken[safe[name]]++
 		}
 	}
