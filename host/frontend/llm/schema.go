@@ -28,6 +28,8 @@ type dialect struct {
 	description int  // characters; 0 means no limit
 	keys        bool // argument names have at most 64 letters, digits, "_", "." and "-"
 	patterns    bool // "pattern" need not be anchored at both ends
+	// refused are the keywords that the provider has refused.
+	refused map[string]bool
 }
 
 // parameters is a tool's schema adapted to a dialect.
@@ -118,6 +120,9 @@ func (c *cleaner) clean(schema map[string]any, depth int) {
 		return
 	}
 	for _, keyword := range identityKeywords {
+		delete(schema, keyword)
+	}
+	for keyword := range c.dialect.refused {
 		delete(schema, keyword)
 	}
 	c.cleanReference(schema)
