@@ -183,6 +183,7 @@ func (p *Pipeline) ask(ctx context.Context, call *Call, s *subject, q *approval.
 	record *openRecord) error {
 	ctx, span := trace.Start(ctx, "approval", trace.Internal)
 	defer span.End()
+	key := q.Binding()
 	p.hideSecrets(q)
 	prompter.By = approval.Person{Tenant: call.Caller.Tenant, User: call.Caller.User, Groups: call.Caller.Groups,
 		Operator: call.Caller.Operator}
@@ -191,7 +192,7 @@ func (p *Pipeline) ask(ctx context.Context, call *Call, s *subject, q *approval.
 		defer callclock.Pause(ctx)()
 		prompter.Waiting = func(id string) { record.running.change(func(s *RunningState) { s.Question = id }) }
 		defer record.running.change(func(s *RunningState) { s.Question = "" })
-		record.Approver, err = p.options.Approvals.Ask(ctx, q, prompter)
+		record.Approver, err = record.questions.askOnce(ctx, p.options.Approvals, q, key, prompter)
 	}
 	var refused *approval.RefusedError
 	if errors.As(err, &refused) {
@@ -203,7 +204,9 @@ func (p *Pipeline) ask(ctx context.Context, call *Call, s *subject, q *approval.
 	if !q.Asked.IsZero() && !errors.As(err, &pending) {
 		answer.Waited = time.Since(q.Asked)
 	}
-	record.Answers = append(record.Answers, answer)
+	if !errors.Is(err, errManyQuestions) {
+		record.Answers = append(record.Answers, answer)
+	}
 	span.Text(trace.Question, q.ID)
 	span.Text(trace.Rule, q.Rule)
 	span.Text(trace.Outcome, answer.Outcome)

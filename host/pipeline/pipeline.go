@@ -136,9 +136,9 @@ func (p *Pipeline) serveCall(ctx context.Context, call *Call, record *openRecord
 	*record = openRecord{Record: Record{
 		ID: "call_" + rand.Text(), Caller: p.recordedCaller(&call.Caller), Method: call.Request.Method,
 		Started: time.Now(), Input: len(call.Request.Arguments), TraceID: traceID,
-	}}
-	if call.parent != nil {
-		record.Parent, record.Via = call.parent.record.ID, call.via()
+	}, questions: &questions{}}
+	if parent := call.parent; parent != nil {
+		record.Parent, record.Via, record.questions = parent.record.ID, call.via(), parent.record.questions
 	}
 	defer func() { endSpan(span, record) }()
 	if observer := p.options.Observer; observer != nil {
