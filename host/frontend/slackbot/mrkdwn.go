@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/hako-run/hako/internal/clip"
 	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
@@ -44,7 +45,14 @@ var calls = lazyregexp.New(`<([!@#]|[a-zA-Z][a-zA-Z0-9+.-]*:[^<>\n]*\|)`)
 
 // crowded matches an address followed by Japanese punctuation, which Slack would include in the address, with
 // everything up to the next space.
-var crowded = lazyregexp.New(`(https?://[^\s<>|、。，．！？）」』】〉》］｝]+)([、。，．！？）」』】〉》］｝])`)
+var crowded = lazyregexp.New(`(https?://[^` + addressEnd + `]+)([` + japaneseEnd + `])`)
+
+// addressEnd are the characters before which an address ends, japaneseEnd the Japanese ones, in a class of a regular
+// expression.
+const (
+	addressEnd  = `\s<>|` + japaneseEnd
+	japaneseEnd = `、。，．！？）」』】〉》］｝`
+)
 
 // sanitize removes mentions from Markdown that Slack renders, because a model may repeat what a tool has read. It also
 // separates addresses from punctuation, and reveals where links lead.
@@ -133,6 +141,15 @@ func parseHost(address string) (host string, sure bool) {
 		return u.Scheme + "://" + u.Host, true
 	}
 	return "", true
+}
+
+// maxName bounds a name in a note of the bot, in characters.
+const maxName = 100
+
+// nameInCode returns a name that somebody else has chosen, for a note of the bot: as code within a line, so that it
+// neither links nor looks like words of the bot.
+func nameInCode(name string) string {
+	return "`" + clip.Runes(strings.ReplaceAll(oneLine(name), "`", "'"), maxName) + "`"
 }
 
 var (
