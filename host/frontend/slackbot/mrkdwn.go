@@ -45,14 +45,7 @@ var calls = lazyregexp.New(`<([!@#]|[a-zA-Z][a-zA-Z0-9+.-]*:[^<>\n]*\|)`)
 
 // crowded matches an address followed by Japanese punctuation, which Slack would include in the address, with
 // everything up to the next space.
-var crowded = lazyregexp.New(`(https?://[^` + addressEnd + `]+)([` + japaneseEnd + `])`)
-
-// addressEnd are the characters before which an address ends, japaneseEnd the Japanese ones, in a class of a regular
-// expression.
-const (
-	addressEnd  = `\s<>|` + japaneseEnd
-	japaneseEnd = `、。，．！？）」』】〉》］｝`
-)
+var crowded = lazyregexp.New(`(https?://[^\s<>|、。，．！？）」』】〉》］｝]+)([、。，．！？）」』】〉》］｝])`)
 
 // sanitize removes mentions from Markdown that Slack renders, because a model may repeat what a tool has read. It also
 // separates addresses from punctuation, and reveals where links lead.

@@ -101,9 +101,8 @@ func (o *answerWriter) write(ctx context.Context, parts []part) error {
 var (
 	// openAngle is that of a mention, or of Slack's own link.
 	openAngle = lazyregexp.New(`<(?:[a-zA-Z][a-zA-Z0-9+.-]*(?::[^<>|\n]*)?)?$`)
-	// unfinished is that of the text of a link, or of an address that punctuation may follow.
-	unfinished = lazyregexp.New(`(\bhttps?://[^` + addressEnd + `]*|\bhttps?(?::/?)?|\bh(?:tt?)?` +
-		`|\[[^\[\]\s]{0,300}\]?|\])$`)
+	// unfinished is that of the text of a link, or of what crowded matches.
+	unfinished = lazyregexp.New(`(\bhttps?://[^\s<>|、。，．！？）」』】〉》］｝]*|\bhttps?(?::/?)?|\bh(?:tt?)?|\[[^\[\]\s]{0,300}\]?|\])$`)
 )
 
 // longestAddress bounds the address of a link, in bytes. A longer one makes no link.
