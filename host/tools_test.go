@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/hako-run/hako/dev/kit/guesttest"
@@ -41,6 +42,9 @@ type caller struct{}
 func (caller) Ask(ctx context.Context, q *approval.Question, way approval.Prompter) (string, error) {
 	if way.Ask == nil {
 		return "", approval.ErrUnreachable
+	}
+	if err := way.Begin(); err != nil {
+		return "", err
 	}
 	yes, err := way.Ask(ctx, q)
 	if err == nil && !yes {
@@ -153,6 +157,52 @@ func TestInnerCallLimits(t *testing.T) {
 	w.compose(`{"calls":[{"name":"greet","arguments":{"name":"x"}},{"name":"greet","arguments":{"name":"x"}}],"leave":true}`, nil)
 	if n := len(list.take()); n < 1 || n > 3 { // one that has not begun is not recorded
 		t.Errorf("%d events", n)
+	}
+}
+
+// TestHostileQuestions: a tool that calls others cannot ask a person again what was refused, nor more than ten questions,
+// also if it asks them at once.
+func TestHostileQuestions(t *testing.T) {
+	t.Parallel()
+	w, _ := composed(t, "rules: [{name: ask, action: ask, tools: [greet], via: [composer]}]", `"*"`)
+	calls := func(names ...string) string {
+		var list []string
+		for _, name := range names {
+			list = append(list, fmt.Sprintf(`{"name":"greet","arguments":{"name":%q}}`, name))
+		}
+		return `{"calls":[` + strings.Join(list, ",") + `]}`
+	}
+	many := strings.Split("abcdefghijkl", "")
+	for name, test := range map[string]struct {
+		calls string
+		yes   bool
+		asked int
+		want  []string // in order, of the results that are not greetings
+	}{
+		"refused, again": {calls("x", "x", "y", "x"), false, 2, slices.Repeat([]string{"it was refused"}, 4)},
+		"allowed, again": {calls("x", "x"), true, 2, nil},
+		"too many":       {calls(many...), true, 10, slices.Repeat([]string{"10 questions in this call"}, 2)},
+	} {
+		var mu sync.Mutex
+		asked := 0
+		got := w.compose(test.calls, func(c *pipeline.Call) {
+			c.Prompter.Ask = func(context.Context, *approval.Question) (bool, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				asked++
+				return test.yes, nil
+			}
+		})
+		got = slices.DeleteFunc(got, func(text string) bool { return strings.HasPrefix(text, "Hello, ") })
+		if asked != test.asked || len(got) != len(test.want) {
+			t.Errorf("%s: asked %d times: %q", name, asked, got)
+			continue
+		}
+		for i, want := range test.want {
+			if !strings.Contains(got[i], want) {
+				t.Errorf("%s: %q, want %q", name, got[i], want)
+			}
+		}
 	}
 }
 

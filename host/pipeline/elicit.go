@@ -19,9 +19,6 @@ import (
 // Elicitation: questions that a backend asks during a call. They are validated, asked of the caller and nobody else,
 // and the answer is validated before the backend gets it.
 
-// maxQuestions bounds the questions of one call.
-const maxQuestions = 10
-
 // defaultElicitTimeout bounds the total wait for answers of a call if Approvals has no Timeout.
 const defaultElicitTimeout = 5 * time.Minute
 
@@ -53,21 +50,16 @@ type elicitor struct {
 	pipeline *Pipeline
 	served   *served
 
-	// asking is held while a question is asked. It guards timeLeft, which is the remaining time for answers, the record of
-	// served, and refused.
+	// asking is held while a question is asked. It guards timeLeft, which is the remaining time for answers, and the record of
+	// served.
 	asking   sync.Mutex
+	begun    bool
 	timeLeft time.Duration
-
-	// refused has the questions that were declined or canceled: they are not asked again.
-	refused map[string]elicitation.Answer
-
-	mu    sync.Mutex // guards count
-	count int
 }
 
 // initialize is deferred to the first question: most calls have none.
 func (e *elicitor) initialize() {
-	e.refused, e.timeLeft = map[string]elicitation.Answer{}, defaultElicitTimeout
+	e.begun, e.timeLeft = true, defaultElicitTimeout
 	if approvals, ok := e.pipeline.options.Approvals.(interface{ Timeout() time.Duration }); ok {
 		e.timeLeft = approvals.Timeout()
 	}
@@ -76,29 +68,29 @@ func (e *elicitor) initialize() {
 // elicit asks a question; questions are asked one at a time. The error says in words for the caller why no person
 // answered.
 func (e *elicitor) elicit(ctx context.Context, r *elicitation.Request) (elicitation.Answer, error) {
-	e.mu.Lock()
-	e.count++
-	over := e.count > maxQuestions
-	e.mu.Unlock()
-	if over {
+	if e.served.record.questions.begin() != nil {
 		rule := fmt.Sprintf("it has asked more than %d questions in one call", maxQuestions)
 		return elicitation.Answer{Action: elicitation.Cancel}, &elicitation.RuleError{Rule: rule}
 	}
 	e.asking.Lock()
 	defer e.asking.Unlock()
-	if e.refused == nil {
+	if !e.begun {
 		e.initialize()
 	}
 	_, span := trace.Start(ctx, "elicitation", trace.Internal)
 	defer span.End()
 	began := time.Now()
-	key := identity.Key(r.Mode, r.Message, string(r.Schema), r.URL)
-	if answer, ok := e.refused[key]; ok {
-		return answer, nil
+	q, err := e.served.record.questions.take(ctx, identity.Key(e.served.subject.source.Name, r.Mode, r.Message, string(r.Schema), r.URL))
+	if err != nil {
+		return elicitation.Answer{Action: elicitation.Cancel}, err
+	}
+	defer q.release()
+	if q.declined != nil {
+		return *q.declined, nil
 	}
 	mode, answer, outcome, err := e.askChecked(ctx, r)
 	if outcome == elicitation.Decline || outcome == elicitation.Cancel {
-		e.refused[key] = answer
+		q.declined = &answer
 	}
 	e.served.record.Elicitations = append(e.served.record.Elicitations, Elicited{mode, outcome, time.Since(began)})
 	span.Text(trace.Outcome, outcome)

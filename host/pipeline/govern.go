@@ -184,6 +184,7 @@ func (p *Pipeline) ask(ctx context.Context, c *served, q *approval.Question, pro
 	record := c.record
 	ctx, span := trace.Start(ctx, "approval", trace.Internal)
 	defer span.End()
+	key := q.Binding()
 	p.hideSecrets(q)
 	prompter.By = approval.Person{Tenant: c.Caller.Tenant, User: c.Caller.User, Groups: c.Caller.Groups,
 		Operator: c.Caller.Operator}
@@ -192,7 +193,7 @@ func (p *Pipeline) ask(ctx context.Context, c *served, q *approval.Question, pro
 		defer callclock.Pause(ctx)()
 		prompter.Waiting = func(id string) { record.running.change(func(s *RunningState) { s.Question = id }) }
 		defer record.running.change(func(s *RunningState) { s.Question = "" })
-		record.Approver, err = p.options.Approvals.Ask(ctx, q, prompter)
+		record.Approver, err = record.questions.askOnce(ctx, p.options.Approvals, q, key, prompter)
 	}
 	var refused *approval.RefusedError
 	if errors.As(err, &refused) {
@@ -204,7 +205,9 @@ func (p *Pipeline) ask(ctx context.Context, c *served, q *approval.Question, pro
 	if !q.Asked.IsZero() && !errors.As(err, &pending) {
 		answer.Waited = time.Since(q.Asked)
 	}
-	record.Answers = append(record.Answers, answer)
+	if !errors.Is(err, errManyQuestions) {
+		record.Answers = append(record.Answers, answer)
+	}
 	span.Text(trace.Question, q.ID)
 	span.Text(trace.Rule, q.Rule)
 	span.Text(trace.Outcome, answer.Outcome)

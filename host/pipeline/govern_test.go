@@ -35,6 +35,9 @@ type people struct {
 }
 
 func (p *people) Ask(_ context.Context, q *approval.Question, way approval.Prompter) (string, error) {
+	if err := way.Begin(); err != nil {
+		return "", err
+	}
 	q.ID = "apr_1"
 	p.asked, p.ways = append(p.asked, q), append(p.ways, way)
 	if p.err != nil {
@@ -214,6 +217,23 @@ func TestAskDuringCall(t *testing.T) {
 	g.people.err = &approval.RefusedError{By: "boss"}
 	if result, _ := g.Call(t.Context(), call); !strings.Contains(result.Response.Content[0].Text, "refused by boss") {
 		t.Errorf("refused: %v", result.Response.Content[0].Text)
+	}
+	// What was refused is not asked again in the call, and there are at most ten questions.
+	g.people.asked = nil
+	g.backend.answer = func() (*abi.Response, error) {
+		var last error
+		for i := range 30 {
+			if i == 9 {
+				g.people.err = nil
+			}
+			last = g.backend.invocation.Ask(context.Background(), broker.Question{Text: fmt.Sprint(i / 3), Rule: "rm"})
+		}
+		return text(fmt.Sprint(last)), nil
+	}
+	result, err := g.Call(t.Context(), call)
+	if err != nil || len(g.people.asked) != 10 || !strings.Contains(result.Response.Content[0].Text, "which is the limit") ||
+		g.people.asked[3].Detail != "3" || g.people.asked[4].Detail != "3" {
+		t.Errorf("%d asked, %v, %v", len(g.people.asked), result.Response.Content, err)
 	}
 }
 

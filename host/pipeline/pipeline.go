@@ -127,9 +127,10 @@ func (p *Pipeline) serveCall(ctx context.Context, call *Call, record *openRecord
 	*record = openRecord{Record: Record{
 		ID: "call_" + rand.Text(), Caller: p.recordedCaller(&call.Caller), Method: call.Request.Method,
 		Started: time.Now(), Input: len(call.Request.Arguments), TraceID: traceID,
-	}}
+	}, questions: &questions{}}
 	if call.parent != nil {
-		record.Parent, record.Via = call.parent.served.record.ID, call.via()
+		outer := call.parent.served.record
+		record.Parent, record.Via, record.questions = outer.ID, call.via(), outer.questions
 	}
 	defer func() { endSpan(span, record) }()
 	if observer := p.options.Observer; observer != nil {

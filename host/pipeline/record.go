@@ -89,6 +89,8 @@ type openRecord struct {
 	// whole are the arguments as the tool gets them, with those that a toolset fixes. They are nil for a call that was
 	// refused before.
 	whole json.RawMessage
+	// questions are those of the call, shared with the calls that its tool makes.
+	questions *questions
 }
 
 // detached returns a copy of the Record for observers, with the Caller that begin has copied. Each text is a copy of its own: observers use names as keys of

@@ -12,9 +12,13 @@ import (
 
 const byteOrderMark = "\ufeff"
 
+// ErrUnended comes with the data of an event without the blank line after it, at the end of the stream. The data may be
+// cut.
+var ErrUnended = errors.New("the stream ends within an event")
+
 // Events returns the data of each event of a stream, until the end or the first error of r. A line of more than limit
-// bytes is an error, bufio.ErrTooLong. An event that the stream ends in is left out, and so are events without data.
-// The data is valid until the next event. Lines end with LF or CRLF; no server is known that sends CR alone.
+// bytes is an error, bufio.ErrTooLong. An event that the stream ends in comes with ErrUnended. Events without data are
+// left out. The data is valid until the next event. Lines end with LF or CRLF; no server is known that sends CR alone.
 func Events(r io.Reader, limit int) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		in := bufio.NewReader(r)
@@ -26,13 +30,14 @@ func Events(r io.Reader, limit int) iter.Seq2[[]byte, error] {
 			// bufio.Scanner would search the whole line for its end after each read.
 			part, err := in.ReadSlice('\n')
 			line = append(line, part...)
+			ended := errors.Is(err, io.EOF)
 			switch {
 			case len(line) > limit:
 				err = bufio.ErrTooLong
 			case errors.Is(err, bufio.ErrBufferFull):
 				continue
-			case errors.Is(err, io.EOF):
-				return
+			case ended:
+				err = nil
 			}
 			if err != nil {
 				yield(nil, err)
@@ -40,15 +45,20 @@ func Events(r io.Reader, limit int) iter.Seq2[[]byte, error] {
 			}
 			text := bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
 			line = line[:0]
-			if len(text) == 0 {
-				if len(data) > 0 && !yield(bytes.TrimSuffix(data, []byte("\n")), nil) {
+			if field, value, _ := bytes.Cut(text, []byte(":")); string(field) == "data" {
+				data = append(append(data, bytes.TrimPrefix(value, []byte(" "))...), '\n')
+			}
+			switch event := bytes.TrimSuffix(data, []byte("\n")); {
+			case ended:
+				if len(event) > 0 {
+					yield(event, ErrUnended)
+				}
+				return
+			case len(text) == 0:
+				if len(data) > 0 && !yield(event, nil) {
 					return
 				}
 				data = data[:0]
-				continue
-			}
-			if field, value, _ := bytes.Cut(text, []byte(":")); string(field) == "data" {
-				data = append(append(data, bytes.TrimPrefix(value, []byte(" "))...), '\n')
 			}
 		}
 	}

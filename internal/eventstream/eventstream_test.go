@@ -13,7 +13,7 @@ import (
 // events reads a stream with a limit of 80 bytes for each line.
 func events(r io.Reader) (list []string, failed error) {
 	for data, err := range Events(r, 80) {
-		if failed = err; err == nil {
+		if failed = err; err == nil || errors.Is(err, ErrUnended) {
 			list = append(list, string(data))
 		}
 	}
@@ -33,7 +33,9 @@ func TestEvents(t *testing.T) {
 		"carriage returns":  {"data: a\r\n\r\ndata: b\r\n\r\n", []string{"a", "b"}, nil},
 		"comments":          {": hello\n\n:\ndata: a\n: b\n\n", []string{"a"}, nil},
 		"without data":      {"event: ping\n\ndata\n\ndata: a\n\n", []string{"", "a"}, nil},
-		"cut in an event":   {"data: a\n\ndata: b\n", []string{"a"}, nil},
+		"cut in an event":   {"data: a\n\ndata: b\n", []string{"a", "b"}, ErrUnended},
+		"cut in a line":     {"data: a\n\ndata: b\ndata: c", []string{"a", "b\nc"}, ErrUnended},
+		"cut in its name":   {"data: a\n\nda", []string{"a"}, nil},
 		"nothing":           {"", nil, nil},
 		"a byte order mark": {"\ufeffdata: a\n\ndata: \ufeff\n\n", []string{"a", "\ufeff"}, nil},
 		"half a mark":       {"\xef\xbb\n\ndata: a\n\n", []string{"a"}, nil},

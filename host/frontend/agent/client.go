@@ -310,6 +310,9 @@ func (c *client) stream(ctx context.Context, session string) (read func(take fun
 		closed = func() { _ = response.Body.Close() }
 		read = func(take func(*event), odd func(error)) error {
 			for data, err := range eventstream.Events(response.Body, maxEvent) {
+				if errors.Is(err, eventstream.ErrUnended) {
+					break // the event is listed when the stream is opened again
+				}
 				if err == nil {
 					err = streamedError(data)
 				}

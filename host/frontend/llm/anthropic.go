@@ -33,7 +33,7 @@ func (a *messagesAPI) send(ctx context.Context, x *exchange) (*Response, error) 
 	answer, request := messagesAnswer{exchange: x}, newMessagesRequest(x)
 	turns := request.Messages
 	for {
-		if err := a.messages.stream(ctx, header, request, answer.addEvent); err != nil {
+		if _, err := a.messages.stream(ctx, header, request, answer.addEvent); err != nil {
 			return nil, convertError(err, messagesFailure)
 		}
 		said := answer.pause()

@@ -14,36 +14,36 @@ import (
 
 // messagesEvent is an event of a response. Its fields depend on its type.
 type messagesEvent struct {
-	Type    string `json:"type"`
-	Index   int    `json:"index"`
+	Type    jsonText  `json:"type"`
+	Index   jsonCount `json:"index"`
 	Message struct {
-		Model string        `json:"model"`
+		Model jsonText      `json:"model"`
 		Usage messagesUsage `json:"usage"`
 	} `json:"message"`
 	ContentBlock map[string]json.RawMessage `json:"content_block"`
 	Delta        struct {
-		Text        string `json:"text"`
-		Thinking    string `json:"thinking"`
-		Signature   string `json:"signature"`
-		PartialJSON string `json:"partial_json"`
-		StopReason  string `json:"stop_reason"`
+		Text        jsonText      `json:"text"`
+		Thinking    jsonText      `json:"thinking"`
+		Signature   jsonText      `json:"signature"`
+		PartialJSON jsonArguments `json:"partial_json"`
+		StopReason  jsonText      `json:"stop_reason"`
 	} `json:"delta"`
 	Usage messagesUsage `json:"usage"`
 }
 
 // messagesUsage counts tokens. Later counts replace earlier ones.
 type messagesUsage struct {
-	Input      *int `json:"input_tokens"`
-	Output     *int `json:"output_tokens"`
-	CacheRead  *int `json:"cache_read_input_tokens"`
-	CacheWrite *int `json:"cache_creation_input_tokens"`
+	Input      *jsonCount `json:"input_tokens"`
+	Output     *jsonCount `json:"output_tokens"`
+	CacheRead  *jsonCount `json:"cache_read_input_tokens"`
+	CacheWrite *jsonCount `json:"cache_creation_input_tokens"`
 }
 
 func (u *messagesUsage) update(usage *Usage) {
-	for count, reported := range map[*int]*int{&usage.Input: u.Input, &usage.Output: u.Output,
+	for count, reported := range map[*int]*jsonCount{&usage.Input: u.Input, &usage.Output: u.Output,
 		&usage.CacheRead: u.CacheRead, &usage.CacheWrite: u.CacheWrite} {
 		if reported != nil {
-			*count = *reported
+			*count = int(*reported)
 		}
 	}
 }
@@ -52,13 +52,34 @@ func (u *messagesUsage) update(usage *Usage) {
 type messagesBlock struct {
 	members                              map[string]json.RawMessage
 	text, thinking, signature, arguments strings.Builder
-	callID                               string // of a call
 }
 
-// member returns the initial value of a string member.
-func (b *messagesBlock) member(name string) (text string) {
-	_ = json.Unmarshal(b.members[name], &text) // missing, or of another type
-	return text
+// newMessagesBlock checks the members that are read, and the type.
+func newMessagesBlock(members map[string]json.RawMessage) (*messagesBlock, error) {
+	b := &messagesBlock{members: members}
+	for _, name := range []string{"type", "text", "thinking", "signature", "id", "name"} {
+		var value jsonText
+		if len(members[name]) == 0 {
+			continue
+		}
+		var other *json.UnmarshalTypeError
+		if err := json.Unmarshal(members[name], &value); errors.As(err, &other) {
+			return nil, &misfitError{"content_block." + name, other.Value}
+		} else if err != nil {
+			return nil, fmt.Errorf("%w: %w", errMalformed, err)
+		}
+	}
+	if b.member("type") == "" {
+		return nil, fmt.Errorf("%w: a block has no type", errMalformed)
+	}
+	return b, nil
+}
+
+// member returns the initial value of a string member, or nothing.
+func (b *messagesBlock) member(name string) string {
+	var text jsonText
+	_ = json.Unmarshal(b.members[name], &text) // newMessagesBlock has checked it
+	return string(text)
 }
 
 // verbatim returns the whole block.
@@ -118,38 +139,35 @@ func (a *messagesAnswer) addEvent(data []byte) error {
 	}
 	switch event.Type {
 	case "message_start":
-		a.model = event.Message.Model
+		a.model = string(event.Message.Model)
 		event.Message.Usage.update(&a.usage)
 	case "message_delta":
-		a.stop = event.Delta.StopReason
+		a.stop = string(event.Delta.StopReason)
 		event.Usage.update(&a.usage)
 	case "content_block_start":
-		if event.Index != len(a.blocks)-a.resumed {
+		if event.Index != jsonCount(len(a.blocks)-a.resumed) {
 			return fmt.Errorf("%w: block %d begins after %d blocks", errMalformed, event.Index, len(a.blocks)-a.resumed)
 		}
-		block := &messagesBlock{members: event.ContentBlock}
-		if block.member("type") == "" {
-			return fmt.Errorf("%w: block %d has no type", errMalformed, event.Index)
+		block, err := newMessagesBlock(event.ContentBlock)
+		if err != nil {
+			return err
 		}
 		a.blocks = append(a.blocks, block)
-		if block.member("type") == toolUse {
-			block.callID = newCallID()
-			a.emit(a.tools.begun(block.callID, block.member("name")))
-		} else if text := block.member("text"); text != "" {
-			a.emit(Delta{Text: text})
+		if text := block.member("text"); text != "" || block.member("type") == toolUse {
+			a.emit(text)
 		}
 	case "content_block_delta":
 		current := a.blocks[a.resumed:]
-		if event.Index < 0 || event.Index >= len(current) {
+		if event.Index < 0 || event.Index >= jsonCount(len(current)) {
 			return fmt.Errorf("%w: block %d goes on, and there are %d", errMalformed, event.Index, len(current))
 		}
 		block := current[event.Index]
-		block.text.WriteString(event.Delta.Text)
-		block.thinking.WriteString(event.Delta.Thinking)
-		block.signature.WriteString(event.Delta.Signature)
-		block.arguments.WriteString(event.Delta.PartialJSON)
+		block.text.WriteString(string(event.Delta.Text))
+		block.thinking.WriteString(string(event.Delta.Thinking))
+		block.signature.WriteString(string(event.Delta.Signature))
+		block.arguments.WriteString(string(event.Delta.PartialJSON))
 		if event.Delta.Text != "" {
-			a.emit(Delta{Text: event.Delta.Text})
+			a.emit(string(event.Delta.Text))
 		}
 	case "message_stop":
 		a.ended = true
@@ -190,7 +208,7 @@ func (a *messagesAnswer) call(block *messagesBlock) Call {
 	if arguments == "" {
 		arguments = string(block.members["input"])
 	}
-	return a.incoming(block.callID, block.member("id"), block.member("name"), arguments)
+	return a.incoming(newCallID(), block.member("id"), block.member("name"), arguments)
 }
 
 // state returns the verbatim response if the model was thinking or searching: thinking blocks are signed, and both must
@@ -225,23 +243,23 @@ func (a *messagesAnswer) verbatim() (parts []json.RawMessage, err error) {
 }
 
 func messagesFailure(status int, header http.Header, f apiError, cause error) *Error {
-	kind, ok := messagesKinds[f.Type]
+	kind, ok := messagesKinds[string(f.Type)]
 	switch {
 	case !ok && status == 0:
 		kind = Unavailable
 	case !ok:
 		kind = kindOf(status)
-	case kind == Invalid && tooLong(f.Message):
+	case kind == Invalid && tooLong(string(f.Message)):
 		kind = ContextWindow
-	case kind == Invalid && strings.Contains(f.Message, "content filtering policy"):
+	case kind == Invalid && f.Message.contains("content filtering policy"):
 		kind = Refused
 	}
 	e := newError(kind, status, header, cause)
-	parameter := messagesParameter().FindString(f.Message)
-	if strings.Contains(f.Message, deferLoading) || strings.Contains(f.Message, searchTool) {
+	parameter := messagesParameter().FindString(string(f.Message))
+	if f.Message.contains(deferLoading) || f.Message.contains(searchTool) {
 		parameter = deferLoading
 	}
-	e.setParameter(parameter)
+	e.explain(string(f.Message), parameter)
 	return e
 }
 

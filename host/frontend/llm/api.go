@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 
 	"github.com/hako-run/hako/internal/eventstream"
@@ -20,16 +19,18 @@ type api struct {
 // maxLine bounds a line of a stream, in bytes.
 const maxLine = 32 << 20
 
-// stream sends a request and calls handle with the data of each event. The error is a *statusError if the provider
-// reports one, or that of handle or of the transport.
-func (a *api) stream(ctx context.Context, header http.Header, request any, handle func(data []byte) error) error {
+// stream sends a request and calls handle with the data of each event. done reports whether the stream ended with the
+// mark that OpenAI's APIs have for that. The error is a *statusError if the provider reports one, or that of handle or of
+// the transport.
+func (a *api) stream(ctx context.Context, header http.Header, request any, handle func(data []byte) error) (done bool,
+	err error) {
 	body, err := json.Marshal(request)
 	if err != nil {
-		return err
+		return false, err
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, a.url, bytes.NewReader(body))
 	if err != nil {
-		return err
+		return false, err
 	}
 	r.Header = header
 	r.Header.Set("Content-Type", "application/json")
@@ -37,23 +38,27 @@ func (a *api) stream(ctx context.Context, header http.Header, request any, handl
 	r.Header.Set("User-Agent", "hako")
 	response, err := a.client.Do(r)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer response.Body.Close()
 	for data, err := range eventstream.Events(response.Body, maxLine) {
 		switch {
+		case errors.Is(err, eventstream.ErrUnended) && (string(data) == "[DONE]" || json.Valid(data)):
+			// Some servers leave out the blank line after the last event.
 		case err != nil:
-			return err
+			return false, err
+		}
+		switch {
 		case string(data) == "[DONE]":
-			return nil
+			return true, nil
 		case hasError(data):
-			return &statusError{body: bytes.Clone(data)}
+			return false, &statusError{body: bytes.Clone(data)}
 		}
 		if err := handle(data); err != nil {
-			return err
+			return false, err
 		}
 	}
-	return nil
+	return false, nil
 }
 
 // hasError reports whether an event is an error of the provider.
@@ -64,17 +69,7 @@ func hasError(event []byte) bool {
 	var e struct {
 		Error json.RawMessage `json:"error"`
 	}
-	return decodeEvent(event, &e) == nil && len(e.Error) > 0 && string(e.Error) != "null"
-}
-
-// decodeEvent decodes JSON. It skips members of other types than expected, because compatible servers differ.
-func decodeEvent(data []byte, into any) error {
-	err := json.Unmarshal(data, into)
-	var other *json.UnmarshalTypeError
-	if err == nil || errors.As(err, &other) {
-		return nil
-	}
-	return fmt.Errorf("%w: %w", errMalformed, err)
+	return decodeEvent(event, &e) == nil && len(e.Error) > 0 && !isNull(e.Error)
 }
 
 // authorize returns the header with the key, if there is one.

@@ -4,16 +4,22 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/hako-run/hako/internal/strictjson"
 )
 
-// newCall parses the arguments that a model wrote. An empty string and null are an empty object.
+// newCall parses the arguments that a model wrote. An empty string and null are an empty object. A JSON string that has an
+// object is that object: some servers encode arguments twice.
 func newCall(id, name, arguments string) Call {
 	call := Call{ID: id, Name: name, Arguments: json.RawMessage("{}")}
 	text := bytes.TrimSpace([]byte(arguments))
 	if len(text) == 0 {
 		return call
+	}
+	if inner := ""; text[0] == '"' && json.Unmarshal(text, &inner) == nil &&
+		strings.HasPrefix(strings.TrimSpace(inner), "{") {
+		text = bytes.TrimSpace([]byte(inner))
 	}
 	var object map[string]json.RawMessage
 	switch err := strictjson.Unmarshal(text, &object); {

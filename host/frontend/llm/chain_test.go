@@ -89,7 +89,9 @@ func TestCooldown(t *testing.T) {
 func TestNoFailoverOnceShown(t *testing.T) {
 	t.Parallel()
 	eachProvider(t, func(t *testing.T, provider string) {
-		w, other := pair(t, provider, []script.Step{{Say: "a long answer that breaks off", Cut: true}}, nil)
+		w, other := pair(t, provider, []script.Step{{When: regexp.MustCompile("warm"), Say: "x"},
+			{Say: "a long answer that breaks off", Cut: true}}, nil)
+		w.must(asks("warm up"))
 		if _, deltas, err := w.complete(asks("hello")); !errors.Is(err, Unavailable) || len(deltas) == 0 {
 			t.Errorf("%v %v", err, deltas)
 		}

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -150,7 +149,10 @@ func eachProvider(t *testing.T, test func(t *testing.T, provider string)) {
 func TestText(t *testing.T) {
 	t.Parallel()
 	eachProvider(t, func(t *testing.T, provider string) {
-		w := newWorld(t, provider, script.Step{Say: "こんにちは。 How are you?"})
+		w := newWorld(t, provider, script.Step{When: regexp.MustCompile("warm"), Say: "x"},
+			script.Step{Say: "こんにちは。 How are you?"})
+		w.must(asks("warm up")) // before it a local model may be one that thinks aloud
+		w.seen = nil
 		response, deltas := w.must(asks("hello"))
 		if response.Text != "こんにちは。 How are you?" || response.Stop != StopEnd || response.Calls != nil {
 			t.Errorf("%+v", response)
@@ -181,19 +183,15 @@ func weatherRound(t *testing.T, provider string) *world {
 				Arguments: `{"location":"大阪"}`}}, Say: "調べます。"},
 		script.Step{After: regexp.MustCompile("晴れ"), Say: "東京は晴れです: ${result}"})
 	r := asks("東京と大阪の天気を教えて", weatherTool)
-	response, deltas := w.must(r)
+	response, _ := w.must(r)
 	if response.Stop != StopTools || len(response.Calls) != 2 || response.Text != "調べます。" {
 		t.Fatalf("%+v", response)
 	}
-	begun := slices.DeleteFunc(deltas, func(d Delta) bool { return d.Call == nil })
 	results := make([]Result, len(response.Calls))
 	for i, call := range response.Calls {
 		want := []string{`{"location":"東京"}`, `{"location":"大阪"}`}[i]
 		if call.Name != "get_weather" || string(call.Arguments) != want || call.ID == "" || call.Invalid != "" {
 			t.Errorf("call %+v", call)
-		}
-		if len(begun) != 2 || begun[i].Call.ID != call.ID || begun[i].Call.Name != call.Name {
-			t.Errorf("streamed %+v", begun)
 		}
 		results[i] = Result{CallID: call.ID, Text: "晴れ"}
 	}
@@ -625,11 +623,15 @@ func TestBrokenStreams(t *testing.T) {
 				w.must(asks("warm up"))
 				before := len(w.requests.All())
 				_, deltas, err := w.complete(asks("hello", weatherTool))
-				if !errors.Is(err, test.kind) || len(deltas) == 0 {
+				if !errors.Is(err, test.kind) || (len(deltas) > 0) != (test.step.Say != "") {
 					t.Errorf("%s: %v, streamed %v", test.name, err, deltas)
 				}
-				if n := len(w.requests.All()) - before; n != 1 {
-					t.Errorf("%s: %d requests after text was shown", test.name, n)
+				want := 4
+				if len(deltas) > 0 {
+					want = 1
+				}
+				if n := len(w.requests.All()) - before; n != want {
+					t.Errorf("%s: %d requests after %v was shown", test.name, n, deltas)
 				}
 				before = len(w.requests.All())
 				if _, err := w.chain.Complete(t.Context(), asks("hello", weatherTool), nil); !errors.Is(err, test.kind) {

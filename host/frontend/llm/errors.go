@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/hako-run/hako/internal/lazyregexp"
+	"github.com/hako-run/hako/internal/eventstream"
 	"github.com/hako-run/hako/internal/retry"
 )
 
@@ -49,8 +49,10 @@ type Error struct {
 	// it.
 	Err error
 
-	// parameter is the request parameter that the provider rejects, if it names one.
-	parameter string
+	// words is the provider's message, or empty. It may quote the conversation and the key.
+	words string
+	// rejected is what the provider rejects, as far as it says so.
+	rejected rejection
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("model %s: %s", e.Name, e.Text) }
@@ -86,19 +88,6 @@ func newError(kind Kind, status int, header http.Header, cause error) *Error {
 	return e
 }
 
-// setParameter records the rejected parameter. Its name is added to Text only if it has the form of a parameter name,
-// because providers may quote the conversation there.
-func (e *Error) setParameter(parameter string) {
-	if e.Kind != Invalid || !parameterName().MatchString(parameter) {
-		return
-	}
-	e.parameter = strings.TrimSuffix(parameter, ":")
-	e.Text += ": it rejects the parameter " + e.parameter
-}
-
-// parameterName matches parameter names such as tools[0].function.parameters.
-var parameterName = lazyregexp.New(`^[a-z_]{1,40}([.\[][a-z0-9_\]]{1,40}){0,8}:?$`)
-
 // newTransportError returns the Error for a request without a response from the API.
 func newTransportError(err error) *Error {
 	e := newError(Unavailable, 0, nil, err)
@@ -107,7 +96,11 @@ func newTransportError(err error) *Error {
 			e.Text = "the provider failed: " + known.Error()
 		}
 	}
-	if errors.Is(err, io.ErrUnexpectedEOF) {
+	var misfit *misfitError
+	if errors.As(err, &misfit) {
+		e.Text = "the provider failed: " + misfit.Error()
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, eventstream.ErrUnended) {
 		e.Text = brokenOff(nil).Text
 	}
 	return e

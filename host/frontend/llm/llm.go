@@ -159,7 +159,7 @@ func (c *Chain) Complete(ctx context.Context, r *Request, stream func(Delta)) (*
 			return nil, err
 		}
 		c.logger.Warn("failing over to the next model",
-			"model", m.spec.Name, "next", order[i+1].spec.Name, "kind", e.Kind, "status", e.Status)
+			"model", m.spec.Name, "next", order[i+1].spec.Name, "kind", e.Kind, "reason", e.Text)
 		r.retrying(Retry{Model: order[i+1].spec.Name})
 	}
 	return nil, errors.New("a chain without models") // unreachable: New requires one

@@ -14,6 +14,7 @@ import (
 
 	"github.com/hako-run/hako/host/secret"
 	"github.com/hako-run/hako/host/trace"
+	"github.com/hako-run/hako/internal/clip"
 	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
@@ -35,7 +36,8 @@ type exchange struct {
 	tools   *toolset
 	without map[string]bool // parameters that the provider rejects
 	spec    *Spec
-	emit    func(Delta)
+	// emit passes a part of the response on. A part other than text is empty.
+	emit func(text string)
 }
 
 // model adds retries, tool adaptation and metrics to the vendor of one Spec. It is safe for concurrent use.
@@ -146,17 +148,35 @@ func (a *attempt) sendOnce(ctx context.Context) (*Response, error) {
 	a.completion.Attempts++
 	response, err := a.vendor.send(ctx, x)
 	var e *Error
-	a.changed = errors.As(err, &e) && e.Kind == Invalid && a.dropRejected(x, e.parameter)
+	a.changed = false
+	if errors.As(err, &e) {
+		if e.words != "" {
+			a.logger.Debug("the provider answers with an error", "kind", e.Kind, "status", e.Status,
+				"words", clip.Marked(redact(e.words, x.key), maxWords))
+		}
+		a.changed = e.Kind == Invalid && a.dropRejected(x, &e.rejected)
+	}
 	return response, err
 }
 
-func (a *attempt) emit(d Delta) {
+// maxWords bounds the provider's message in the log, in bytes.
+const maxWords = 2000
+
+// redact removes the key from a text of the provider.
+func redact(text, key string) string {
+	if key == "" {
+		return text
+	}
+	return strings.ReplaceAll(text, key, "[key]")
+}
+
+func (a *attempt) emit(text string) {
 	if a.completion.FirstText == 0 {
 		a.completion.FirstText = time.Since(a.begin)
 	}
-	if a.stream != nil {
+	if text != "" && a.stream != nil {
 		a.shown = true
-		a.stream(d)
+		a.stream(Delta{text})
 	}
 }
 
@@ -183,12 +203,13 @@ var toolParameter = lazyregexp.New(`^tools(?:\.|\[)(\d+)`)
 // maxChanges bounds how often one request is adapted to what a provider accepts.
 const maxChanges = 32
 
-// dropRejected excludes the rejected tool or optional parameter from this and later requests. It reports whether the
-// request can be sent again without it.
-func (a *attempt) dropRejected(x *exchange, parameter string) bool {
+// dropRejected excludes the rejected tool, keyword of schemas or optional parameter from this and later requests. It
+// reports whether the request can be sent again without it.
+func (a *attempt) dropRejected(x *exchange, rejected *rejection) bool {
 	if a.changes++; a.changes > maxChanges {
 		return false
 	}
+	parameter := rejected.parameter
 	if x.tools.deferred && x.tools.dialect.groups && strings.HasPrefix(parameter, "tools") {
 		parameter = deferLoading
 	}
@@ -200,7 +221,13 @@ func (a *attempt) dropRejected(x *exchange, parameter string) bool {
 		a.tools.exclude(&x.tools.tools[i])
 		return true
 	}
-	if !optional[parameter] || x.without[parameter] {
+	switch tool := x.tools.sent[rejected.tool]; {
+	case tool != nil:
+		a.tools.exclude(tool)
+		return true
+	case rejected.keyword != "":
+		return a.tools.dropKeyword(rejected.keyword)
+	case !optional[parameter] || x.without[parameter]:
 		return false
 	}
 	a.mu.Lock()

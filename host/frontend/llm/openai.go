@@ -21,19 +21,19 @@ func openAIFailure(status int, header http.Header, f apiError, cause error) *Err
 		kind = Unavailable // an error within the stream
 	}
 	for _, known := range openAIKinds {
-		if slices.Contains(known.codes, f.Code) || slices.Contains(known.codes, f.Type) {
+		if slices.Contains(known.codes, string(f.Code)) || slices.Contains(known.codes, string(f.Type)) {
 			kind = known.kind
 			break
 		}
 	}
-	if (kind == Invalid || kind == Unavailable) && tooLong(f.Message) {
+	if (kind == Invalid || kind == Unavailable) && tooLong(string(f.Message)) {
 		kind = ContextWindow
 	}
 	e := newError(kind, status, header, cause)
-	if strings.Contains(f.Message, deferLoading) || strings.Contains(f.Message, toolSearch) {
+	if f.Message.contains(deferLoading) || f.Message.contains(toolSearch) {
 		f.Param = deferLoading
 	}
-	e.setParameter(f.Param)
+	e.explain(string(f.Message), string(f.Param))
 	return e
 }
 

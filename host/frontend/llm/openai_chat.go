@@ -1,32 +1,42 @@
 package llm
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
-	"slices"
 	"strings"
+	"sync/atomic"
 )
 
 // chatAPI is a client of the Chat Completions API (developers.openai.com/api/reference/resources/chat), which
 // OpenAI-compatible servers implement.
-type chatAPI struct{ completions api }
+type chatAPI struct {
+	completions api
+	// habit is how the model thinks, a thinkingHabit.
+	habit atomic.Int32
+}
 
 func newChat(spec *Spec, client *http.Client) *chatAPI {
-	return &chatAPI{newOpenAI(spec, client, "/chat/completions")}
+	return &chatAPI{completions: newOpenAI(spec, client, "/chat/completions")}
 }
 
 func (*chatAPI) dialect() dialect { return dialect{name: 64} }
 
 func (a *chatAPI) send(ctx context.Context, x *exchange) (*Response, error) {
-	answer := chatAnswer{exchange: x}
-	if err := a.completions.stream(ctx, authorize(x.key), newChatRequest(x), answer.addChunk); err != nil {
+	answer := chatAnswer{exchange: x,
+		filter: textFilter{habit: thinkingHabit(a.habit.Load()), calls: !x.NoTools && len(x.tools.tools) > 0}}
+	done, err := a.completions.stream(ctx, authorize(x.key), newChatRequest(x), answer.addChunk)
+	if err != nil {
 		return nil, convertError(err, openAIFailure)
 	}
-	return answer.response()
+	response, err := answer.response(done)
+	switch {
+	case answer.filter.lone:
+		a.habit.Store(int32(habitLone))
+	case err == nil:
+		a.habit.CompareAndSwap(int32(habitUnknown), int32(habitPairs))
+	}
+	return response, err
 }
 
 // chatRequest is a request for a chat completion.
@@ -149,10 +159,7 @@ func chatUser(text string, images []Image) chatMessage {
 }
 
 func chatAssistant(x *exchange, m *Message) chatMessage {
-	message := chatMessage{Role: "assistant"}
-	if m.Text != "" {
-		message.Content = m.Text
-	}
+	message := chatMessage{Role: "assistant", Content: m.Text} // some servers require it, though it is empty
 	for i := range m.Calls {
 		name, arguments := x.tools.outgoing(&m.Calls[i])
 		message.ToolCalls = append(message.ToolCalls,
@@ -163,60 +170,50 @@ func chatAssistant(x *exchange, m *Message) chatMessage {
 
 // chatChunk is an event of a response.
 type chatChunk struct {
-	Model   string `json:"model"`
+	Model   jsonText `json:"model"`
 	Choices []struct {
 		Delta struct {
-			Content   string         `json:"content"`
-			Refusal   string         `json:"refusal"`
+			Content   jsonContent    `json:"content"`
+			Refusal   jsonContent    `json:"refusal"`
 			ToolCalls []chatCallPart `json:"tool_calls"`
 		} `json:"delta"`
-		FinishReason string `json:"finish_reason"`
+		FinishReason jsonText `json:"finish_reason"`
 	} `json:"choices"`
 	Usage *chatUsage `json:"usage"`
 }
 
 type chatCallPart struct {
-	Index    int64            `json:"index"`
-	ID       string           `json:"id"`
-	Function chatCallFunction `json:"function"`
+	Index    jsonCount `json:"index"`
+	ID       jsonText  `json:"id"`
+	Function struct {
+		Name      jsonText      `json:"name"`
+		Arguments jsonArguments `json:"arguments"`
+	} `json:"function"`
 }
 
 type chatUsage struct {
-	PromptTokens     int64        `json:"prompt_tokens"`
-	CompletionTokens int64        `json:"completion_tokens"`
+	PromptTokens     jsonCount    `json:"prompt_tokens"`
+	CompletionTokens jsonCount    `json:"completion_tokens"`
 	Details          usageDetails `json:"prompt_tokens_details"`
 }
 
 // usageDetails counts the tokens of the input that the provider's cache has.
 type usageDetails struct {
-	CachedTokens     int64 `json:"cached_tokens"`
-	CacheWriteTokens int64 `json:"cache_write_tokens"`
+	CachedTokens     jsonCount `json:"cached_tokens"`
+	CacheWriteTokens jsonCount `json:"cache_write_tokens"`
 }
 
 // chatAnswer assembles a response from its chunks.
 type chatAnswer struct {
 	*exchange
 	text    strings.Builder
-	think   thinkFilter
-	calls   []*chatCall
+	filter  textFilter
+	calls   chatCalls
 	model   string
 	finish  string
 	refused bool
 	usage   chatUsage
 }
-
-// chatCall is a partially received tool call.
-type chatCall struct {
-	index           int64
-	id, given       string // given is the model's
-	begun           bool
-	name, arguments strings.Builder
-}
-
-// maxCalls bounds the tool calls of a response.
-const maxCalls = 256
-
-var errManyCalls = fmt.Errorf("its answer has more than %d tool calls", maxCalls)
 
 func (a *chatAnswer) addChunk(data []byte) error {
 	var chunk chatChunk
@@ -224,19 +221,22 @@ func (a *chatAnswer) addChunk(data []byte) error {
 		return err
 	}
 	if chunk.Model != "" {
-		a.model = chunk.Model
+		a.model = string(chunk.Model)
 	}
 	if chunk.Usage != nil {
 		a.usage = *chunk.Usage
 	}
-	for _, choice := range chunk.Choices {
+	for i := range chunk.Choices {
+		choice := &chunk.Choices[i]
 		if choice.FinishReason != "" {
-			a.finish = choice.FinishReason
+			a.finish = string(choice.FinishReason)
 		}
-		a.refused = a.refused || choice.Delta.Refusal != ""
-		a.addText(a.think.filter(choice.Delta.Content + choice.Delta.Refusal))
-		for _, part := range choice.Delta.ToolCalls {
-			if err := a.addCallPart(part); err != nil {
+		delta := &choice.Delta
+		a.refused = a.refused || delta.Refusal != ""
+		a.addText(a.filter.add(string(delta.Content + delta.Refusal)))
+		if len(delta.ToolCalls) > 0 {
+			a.emit("")
+			if err := a.calls.add(a.tools, delta.ToolCalls); err != nil {
 				return err
 			}
 		}
@@ -245,69 +245,32 @@ func (a *chatAnswer) addChunk(data []byte) error {
 }
 
 func (a *chatAnswer) addText(text string) {
+	if a.filter.takeLone() {
+		a.text.Reset() // what was shown were thoughts
+	}
 	if text != "" {
 		a.text.WriteString(text)
-		a.emit(Delta{Text: text})
+		a.emit(text)
 	}
 }
 
-func (a *chatAnswer) addCallPart(part chatCallPart) error {
-	call := a.callFor(part)
-	if len(a.calls) > maxCalls {
-		return errManyCalls
-	}
-	call.name.WriteString(part.Function.Name)
-	call.arguments.WriteString(part.Function.Arguments)
-	if !call.begun && call.name.Len() > 0 {
-		call.begun = true
-		a.emit(a.tools.begun(call.id, call.name.String()))
-	}
-	return nil
-}
-
-// callFor returns the call that a part belongs to, or begins one. Some servers send index 0 for all calls, the same ID
-// for all, no IDs, or the ID only after the name.
-func (a *chatAnswer) callFor(part chatCallPart) *chatCall {
-	for _, call := range slices.Backward(a.calls) {
-		switch {
-		case call.index != part.Index:
-			continue
-		case call.continues(part):
-			call.given = cmp.Or(call.given, part.ID)
-			return call
-		}
-		if part.ID == "" {
-			break // an earlier call has ended
-		}
-	}
-	call := &chatCall{index: part.Index, id: newCallID(), given: part.ID}
-	a.calls = append(a.calls, call)
-	return call
-}
-
-// continues reports whether the part, which has the index of the call, belongs to it. Another ID begins another call,
-// and so does a name after complete arguments.
-func (c *chatCall) continues(part chatCallPart) bool {
-	named := part.Function.Name != ""
-	switch {
-	case named && json.Valid([]byte(c.arguments.String())):
-		return false
-	case c.given == "":
-		return part.ID == "" || !named || c.name.Len() == 0
-	}
-	return part.ID == "" || part.ID == c.given
-}
-
-func (a *chatAnswer) response() (*Response, error) {
-	if a.finish == "" {
+// response returns the response. done reports whether the server has marked the end of the stream, as some do without
+// a finish reason.
+func (a *chatAnswer) response(done bool) (*Response, error) {
+	rest, written := a.filter.end(len(a.calls.list) > 0, a.tools)
+	a.addText(rest)
+	nothing := a.text.Len() == 0 && len(a.calls.list) == 0 && len(written) == 0
+	if a.finish == "" && (!done || nothing) {
 		return nil, brokenOff(errors.New("no finish_reason"))
 	}
-	a.addText(a.think.end())
 	details := a.usage.Details
 	r := &Response{Text: a.text.String(), Model: a.model, Stop: StopEnd,
 		Usage: newUsage(a.usage.PromptTokens, a.usage.CompletionTokens, details.CachedTokens, details.CacheWriteTokens)}
-	for _, call := range a.calls {
-		r.Calls = append(r.Calls, a.incoming(call.id, call.given, call.name.String(), call.arguments.String()))
+	for _, call := range a.calls.whole(strings.TrimSpace(r.Text) != "") {
+		r.Calls = append(r.Calls, a.incoming(newCallID(), call.given, call.name, call.arguments.String()))
+	}
+	for _, call := range written {
+		r.Calls = append(r.Calls, a.incoming(newCallID(), "", call.Name, string(call.Arguments)))
 	}
 	switch {
 	case a.finish == "length":

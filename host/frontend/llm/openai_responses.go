@@ -33,7 +33,7 @@ const toolSearch = "tool_search"
 
 func (a *responsesAPI) send(ctx context.Context, x *exchange) (*Response, error) {
 	answer := responsesAnswer{exchange: x}
-	if err := a.responses.stream(ctx, authorize(x.key), newResponsesRequest(x), answer.addEvent); err != nil {
+	if _, err := a.responses.stream(ctx, authorize(x.key), newResponsesRequest(x), answer.addEvent); err != nil {
 		return nil, convertError(err, openAIFailure)
 	}
 	return answer.response()
@@ -220,41 +220,45 @@ func newResponsesOutput(r *Result) responsesOutput {
 
 // responsesEvent is an event of a response. Its fields depend on its type.
 type responsesEvent struct {
-	Type     string           `json:"type"`
-	Delta    string           `json:"delta"`
+	Type     jsonText         `json:"type"`
 	Item     *responsesItem   `json:"item"`
 	Response *responsesResult `json:"response"`
 	apiError
 }
 
 type responsesResult struct {
-	Model             string          `json:"model"`
+	Model             jsonText        `json:"model"`
 	Output            []responsesItem `json:"output"`
 	Error             apiError        `json:"error"`
 	IncompleteDetails struct {
-		Reason string `json:"reason"`
+		Reason jsonText `json:"reason"`
 	} `json:"incomplete_details"`
 	Usage struct {
-		InputTokens  int64        `json:"input_tokens"`
-		OutputTokens int64        `json:"output_tokens"`
+		InputTokens  jsonCount    `json:"input_tokens"`
+		OutputTokens jsonCount    `json:"output_tokens"`
 		Details      usageDetails `json:"input_tokens_details"`
 	} `json:"usage"`
 }
 
 // responsesItem is an item of the output: a message, a call, reasoning, or another one.
 type responsesItem struct {
-	Type             string `json:"type"`
-	CallID           string `json:"call_id"`
-	Name             string `json:"name"`
-	Arguments        string `json:"arguments"`
-	EncryptedContent string `json:"encrypted_content"`
-	Content          []struct {
-		Type    string `json:"type"`
-		Text    string `json:"text"`
-		Refusal string `json:"refusal"`
-	} `json:"content"`
+	Type             jsonText
+	call             responsesItemCall
+	content          []responsesItemContent
+	encryptedContent jsonText
+	raw              json.RawMessage // the whole item
+}
 
-	raw json.RawMessage // the whole item
+type responsesItemCall struct {
+	CallID    jsonText      `json:"call_id"`
+	Name      jsonText      `json:"name"`
+	Arguments jsonArguments `json:"arguments"`
+}
+
+type responsesItemContent struct {
+	Type    jsonText    `json:"type"`
+	Text    jsonContent `json:"text"`
+	Refusal jsonContent `json:"refusal"`
 }
 
 // searches reports whether the item is a search for tools, or what that has found.
@@ -262,11 +266,41 @@ func (i *responsesItem) searches() bool {
 	return i.Type == toolSearch+"_call" || i.Type == toolSearch+"_output"
 }
 
-// UnmarshalJSON keeps the item as it came besides its fields.
+// UnmarshalJSON keeps the item as it came besides its fields, which depend on its type.
 func (i *responsesItem) UnmarshalJSON(data []byte) error {
-	type fields responsesItem
 	i.raw = bytes.Clone(data)
-	return decodeEvent(data, (*fields)(i))
+	var head struct {
+		Type jsonText `json:"type"`
+	}
+	if err := json.Unmarshal(data, &head); err != nil {
+		return err
+	}
+	switch i.Type = head.Type; i.Type {
+	case functionCall:
+		return json.Unmarshal(data, &i.call)
+	case "message":
+		return json.Unmarshal(data, &struct {
+			Content *responsesContents `json:"content"`
+		}{(*responsesContents)(&i.content)})
+	case "reasoning":
+		return json.Unmarshal(data, &struct {
+			EncryptedContent *jsonText `json:"encrypted_content"`
+		}{&i.encryptedContent})
+	}
+	return nil
+}
+
+// responsesContents is the content of a message: a list, or its text.
+type responsesContents []responsesItemContent
+
+func (c *responsesContents) UnmarshalJSON(data []byte) error {
+	if data[0] == '[' {
+		return json.Unmarshal(data, (*[]responsesItemContent)(c))
+	}
+	var whole jsonContent
+	err := whole.UnmarshalJSON(data)
+	*c = []responsesItemContent{{Type: "output_text", Text: whole}}
+	return err
 }
 
 // responsesAnswer assembles a response from its events.
@@ -274,17 +308,6 @@ type responsesAnswer struct {
 	*exchange
 	done  []responsesItem
 	final *responsesResult
-	// callIDs are the IDs of the calls in order. begun counts the calls that have begun.
-	callIDs []string
-	begun   int
-}
-
-// callID returns the ID of the nth call.
-func (a *responsesAnswer) callID(n int) string {
-	for n >= len(a.callIDs) {
-		a.callIDs = append(a.callIDs, newCallID())
-	}
-	return a.callIDs[n]
 }
 
 func (a *responsesAnswer) addEvent(data []byte) error {
@@ -300,23 +323,26 @@ func (a *responsesAnswer) addEvent(data []byte) error {
 	}
 	switch event.Type {
 	case "response.output_text.delta", "response.refusal.delta":
-		if event.Delta != "" {
-			a.emit(Delta{Text: event.Delta})
+		var delta struct {
+			Delta jsonContent `json:"delta"`
 		}
+		if err := decodeEvent(data, &delta); err != nil {
+			return err
+		}
+		a.emit(string(delta.Delta))
 	case "response.output_item.added":
 		if event.Item.Type == functionCall {
-			a.begun++
-			a.emit(a.tools.begun(a.callID(a.begun-1), event.Item.Name))
+			a.emit("")
 		}
 	case "response.output_item.done":
 		a.done = append(a.done, *event.Item)
 	case "response.completed", "response.incomplete":
 		a.final = event.Response
 	case "response.failed":
-		return openAIFailure(0, nil, event.Response.Error, errors.New(event.Response.Error.Message))
+		return openAIFailure(0, nil, event.Response.Error, errors.New(string(event.Response.Error.Message)))
 	case "error":
 		return openAIFailure(0, nil, apiError{Code: event.Code, Message: event.Message, Param: event.Param},
-			errors.New(event.Message))
+			errors.New(string(event.Message)))
 	}
 	return nil
 }
@@ -330,7 +356,7 @@ func (a *responsesAnswer) response() (*Response, error) {
 		items = a.done // some gateways leave the items out of response.completed
 	}
 	usage := a.final.Usage
-	r := &Response{Model: a.final.Model, Stop: StopEnd, Usage: newUsage(
+	r := &Response{Model: string(a.final.Model), Stop: StopEnd, Usage: newUsage(
 		usage.InputTokens, usage.OutputTokens, usage.Details.CachedTokens, usage.Details.CacheWriteTokens)}
 	var text strings.Builder
 	for i := range items {
@@ -353,10 +379,11 @@ func (a *responsesAnswer) response() (*Response, error) {
 func (a *responsesAnswer) addItem(r *Response, text *strings.Builder, item *responsesItem) {
 	switch item.Type {
 	case functionCall:
-		r.Calls = append(r.Calls, a.incoming(a.callID(len(r.Calls)), item.CallID, item.Name, item.Arguments))
+		r.Calls = append(r.Calls, a.incoming(newCallID(), string(item.call.CallID), string(item.call.Name),
+			string(item.call.Arguments)))
 	case "message":
-		for _, part := range item.Content {
-			text.WriteString(part.Text + part.Refusal)
+		for _, part := range item.content {
+			text.WriteString(string(part.Text + part.Refusal))
 			if part.Type == "refusal" {
 				r.Stop = StopRefusal
 			}
@@ -370,7 +397,7 @@ func (a *responsesAnswer) state(items []responsesItem) *State {
 	keep := false
 	for _, item := range items {
 		if item.Type == "reasoning" {
-			if item.EncryptedContent == "" {
+			if item.encryptedContent == "" {
 				return nil // the API accepts unencrypted reasoning only by the ID of a stored response
 			}
 			keep = true
@@ -385,7 +412,7 @@ func (a *responsesAnswer) state(items []responsesItem) *State {
 }
 
 // newUsage subtracts cached tokens from the input, because OpenAI counts them there as well.
-func newUsage(input, output, read, written int64) Usage {
+func newUsage(input, output, read, written jsonCount) Usage {
 	return Usage{Input: int(max(0, input-read-written)), Output: int(output), CacheRead: int(read),
 		CacheWrite: int(written)}
 }

@@ -1,12 +1,14 @@
 package llm
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -47,9 +49,21 @@ func TestErrorForms(t *testing.T) {
 			if !errors.Is(err, test.want) {
 				t.Fatalf("%v, want %s", err, test.want)
 			}
-			for _, quoted := range []string{testKey, "hello", "context length", "quota"} {
-				if strings.Contains(err.Error()+w.log.String(), quoted) {
+			shown := err.Error()
+			for line := range strings.Lines(w.log.String()) {
+				if !strings.Contains(line, "level=DEBUG") {
+					shown += line
+				}
+			}
+			for _, quoted := range []string{"hello", "context length", "quota"} {
+				if strings.Contains(shown, quoted) {
 					t.Errorf("%v quotes the server", err)
+				}
+			}
+			if said := parseAPIError([]byte(test.body)).Message; said != "" {
+				said, _, _ := strings.Cut(string(said), " ")
+				if !strings.Contains(w.log.String(), said) || strings.Contains(w.log.String(), testKey) {
+					t.Errorf("the log at level debug lacks the server's words, or has the key: %s", w.log.String())
 				}
 			}
 		})
@@ -57,35 +71,98 @@ func TestErrorForms(t *testing.T) {
 }
 
 // TestNonconformingCalls parses tool calls as some servers send them: all with the same index or the same ID, in one
-// chunk, without IDs.
+// chunk, without IDs, with the name in every part.
 func TestNonconformingCalls(t *testing.T) {
 	t.Parallel()
-	for name, calls := range map[string]string{
-		"one number":                `[{"index":0,"id":"a","function":{"name":"get_weather","arguments":"{\"location\":\"東京\"}"}},{"index":0,"id":"b","function":{"name":"get_weather","arguments":"{\"location\":\"大阪\"}"}}]`,
-		"without IDs":               `[{"index":0,"function":{"name":"get_weather","arguments":"{\"location\":\"東京\"}"}},{"index":1,"function":{"name":"get_weather","arguments":"{\"location\":\"大阪\"}"}}]`,
-		"without IDs and numbers":   `[{"function":{"name":"get_weather","arguments":"{\"location\":\"東京\"}"}},{"function":{"name":"get_weather","arguments":"{\"location\":\"大阪\"}"}}]`,
-		"one ID and number":         `[{"index":0,"id":"a","function":{"name":"get_weather","arguments":"{\"location\":\"東京\"}"}},{"index":0,"id":"a","function":{"name":"get_weather","arguments":"{\"location\":\"大阪\"}"}}]`,
-		"the ID after the name":     `[{"index":0,"function":{"name":"get_weather"}},{"index":0,"id":"a","function":{"arguments":"{\"location\":\"東京\"}"}},{"index":1,"id":"b","function":{"name":"get_weather","arguments":"{\"location\":\"大阪\"}"}}]`,
-		"mixed parts of one number": `[{"index":0,"id":"a","function":{"name":"get_weather"}},{"index":0,"id":"b","function":{"name":"get_weather"}},{"index":0,"id":"a","function":{"arguments":"{\"location\":\"東京\"}"}},{"index":0,"id":"b","function":{"arguments":"{\"location\":\"大阪\"}"}}]`,
-		"without types":             `[{"index":0,"id":"a","function":{"name":"get_weather","arguments":"{\"location\":\"東京\"}"}},{"index":1,"id":"b","function":{"name":"get_weather","arguments":"{\"location\":\"大阪\"}"}}]`,
+	tools := []Tool{weatherTool, {Name: "get"}, {Name: "now"}}
+	// A part is written as index, ID, name and arguments, with a space between two. "-" leaves one out.
+	const tokyo, osaka = `{"location":"東京"}`, `{"location":"大阪"}`
+	both := []string{"get_weather " + tokyo, "get_weather " + osaka}
+	for name, test := range map[string]struct {
+		chunks [][]string
+		want   []string
+	}{
+		"one number":              {[][]string{{"0 a get_weather " + tokyo, "0 b get_weather " + osaka}}, both},
+		"without IDs":             {[][]string{{"0 - get_weather " + tokyo, "1 - get_weather " + osaka}}, both},
+		"without IDs and numbers": {[][]string{{"- - get_weather " + tokyo, "- - get_weather " + osaka}}, both},
+		"without them, apart":     {[][]string{{"- - get_weather " + tokyo}, {"- - get_weather " + osaka}}, both},
+		"one ID and number":       {[][]string{{"0 a get_weather " + tokyo, "0 a get_weather " + osaka}}, both},
+		"the ID after the name": {[][]string{{"0 - get_weather -"}, {"0 a - " + tokyo}, {"1 b get_weather " + osaka}},
+			both},
+		"mixed parts of one number": {[][]string{{"0 a get_weather -"}, {"0 b get_weather -"}, {"0 a - " + tokyo},
+			{"0 b - " + osaka}}, both},
+		"mixed parts":            {[][]string{{"0 a get_weather -", "1 b get_weather -"}, {"0 - - " + tokyo}, {"1 - - " + osaka}}, both},
+		"the number as text":     {[][]string{{`"0" a get_weather ` + tokyo}, {`"1" b get_weather ` + osaka}}, both},
+		"an object as arguments": {[][]string{{"0 a get_weather =" + tokyo}, {"0 b get_weather =" + osaka}}, both},
+		"arguments encoded twice": {[][]string{{`0 a get_weather "{\"location\":\"東京\"}"`},
+			{`1 b get_weather "{\"location\":\"大阪\"}"`}}, both},
+		"a name in every part": {[][]string{{"0 a get_weather -"}, {`0 a get_weather {"location":`},
+			{`0 a get_weather "東京"}`}}, both[:1]},
+		"a name in every part, first without arguments": {[][]string{{"0 a get_weather -"}, {"0 a get_weather -"},
+			{`0 a get_weather {"location":`}, {`0 a get_weather "東京"}`}, {"0 a get_weather -"}}, both[:1]},
+		"a name in parts": {[][]string{{"0 a get -"}, {"0 - _weat -"}, {"0 - her -"}, {"0 - - " + tokyo}}, both[:1]},
+		"another ID in every part": {[][]string{{`0 a get_weather {"location":`}, {`0 b - "東京"}`}},
+			both[:1]},
+		"no arguments, in one chunk":     {[][]string{{"0 a now -", "0 a now -"}}, []string{"now {}", "now {}"}},
+		"no arguments, apart":            {[][]string{{"0 a now -"}, {"0 a now -"}}, []string{"now {}", "now {}"}},
+		"no arguments, two tools":        {[][]string{{"0 a now -"}, {"0 a get -"}}, []string{"now {}", "get {}"}},
+		"no arguments, a prefix":         {[][]string{{"0 a now -"}, {"0 a get_weather -"}}, []string{"now {}", "get_weather {}"}},
+		"no arguments, then some":        {[][]string{{"0 a now -"}, {"0 a get_weather " + tokyo}}, []string{"now {}", both[0]}},
+		"one after another, one ID":      {[][]string{{"0 a get_weather -"}, {"0 - - " + tokyo}, {"0 a get_weather -"}, {"0 - - " + osaka}}, both},
+		"white space around a name":      {[][]string{{`0 a get_weather\n ` + tokyo}}, both[:1]},
+		"a call of nothing after a call": {[][]string{{"0 a get_weather " + tokyo}, {"1 b - -"}}, both[:1]},
+		"a call of nothing alone":        {[][]string{{"0 a - -"}}, []string{" {}"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			var stream strings.Builder
+			for _, chunk := range test.chunks {
+				var parts []string
+				for _, part := range chunk {
+					parts = append(parts, callPart(part))
+				}
+				stream.WriteString(`data: {"choices":[{"delta":{"content":null,"tool_calls":[` + strings.Join(parts, ",") + "]}}]}\n\n")
+			}
+			stream.WriteString("data: " + `{"choices":[{"delta":{},"finish_reason":"stop"}]}` + "\n\n")
 			w := newWorld(t, OpenAICompatible)
-			w.chain = w.newChain(http.HandlerFunc(func(rw http.ResponseWriter, _ *http.Request) {
-				rw.Header().Set("Content-Type", "text/event-stream")
-				_, _ = io.WriteString(rw,
-					`data: {"choices":[{"index":0,"delta":{"role":"assistant","content":null,"tool_calls":`+calls+
-						`},"finish_reason":"stop"}]}`+"\n\n")
-			}), spec(t, OpenAICompatible))
-			response, _ := w.must(asks("hello", weatherTool))
-			if len(response.Calls) != 2 || response.Stop != StopTools || response.Calls[0].ID == response.Calls[1].ID ||
-				response.Calls[1].ID == "" || string(response.Calls[0].Arguments) != `{"location":"東京"}` ||
-				string(response.Calls[1].Arguments) != `{"location":"大阪"}` || response.Model != "thinker" {
-				t.Errorf("%+v", response)
+			w.chain = w.newChain(w.answering(stream.String()), spec(t, OpenAICompatible))
+			response, _ := w.must(asks("hello", tools...))
+			var got []string
+			ids := map[string]bool{"": true}
+			for _, call := range response.Calls {
+				got = append(got, call.Name+" "+string(call.Arguments))
+				if ids[call.ID] {
+					t.Errorf("the ID %q is repeated", call.ID)
+				}
+				ids[call.ID] = true
+			}
+			if !slices.Equal(got, test.want) || response.Stop != StopTools {
+				t.Errorf("%q, want %q: %+v", got, test.want, response)
 			}
 		})
 	}
+}
+
+// callPart returns a part of a call as JSON: "index id name arguments". Arguments after "=" are not a string.
+func callPart(text string) string {
+	var members, function []string
+	fields := strings.SplitN(text, " ", 4)
+	if fields[0] != "-" {
+		members = append(members, `"index":`+fields[0])
+	}
+	if fields[1] != "-" {
+		members = append(members, `"id":"`+fields[1]+`"`)
+	}
+	if fields[2] != "-" {
+		function = append(function, `"name":"`+fields[2]+`"`)
+	}
+	if object, ok := strings.CutPrefix(fields[3], "="); ok {
+		function = append(function, `"arguments":`+object)
+	} else if fields[3] != "-" {
+		quoted, _ := json.Marshal(fields[3]) // a string always encodes
+		function = append(function, `"arguments":`+string(quoted))
+	}
+	return "{" + strings.Join(append(members, `"function":{`+strings.Join(function, ",")+"}"), ",") + "}"
 }
 
 // TestEnvironmentIsIgnored sets the variables that the SDKs would read.

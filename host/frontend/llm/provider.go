@@ -41,12 +41,10 @@ func (r *Request) retrying(retry Retry) {
 	}
 }
 
-// Delta is a part of a streamed response. Exactly one field is set.
+// Delta is a part of the text of a streamed response.
 type Delta struct {
 	// Text is appended to the response's text.
 	Text string
-	// Call is a call that the model has begun, with ID and Name only. Response.Calls has the complete call.
-	Call *Call
 }
 
 // Stop is why a response ends.
@@ -118,11 +116,11 @@ type State struct {
 type Provider interface {
 	// Name identifies the provider in logs and metrics.
 	Name() string
-	// Complete sends the conversation to the model. stream, if not nil, is called with the parts of the response in
+	// Complete sends the conversation to the model. stream, if not nil, is called with the parts of the response's text in
 	// order, before Complete returns; the Response has all of them as well. The Request is neither changed nor
 	// retained.
 	//
-	// The error is ctx's, or an *Error that matches its Kind with errors.Is. A request is never retried after stream
-	// received a part of the response.
+	// The error is ctx's, or an *Error that matches its Kind with errors.Is. A request whose response broke off is
+	// retried, unless stream received a part of that.
 	Complete(ctx context.Context, r *Request, stream func(Delta)) (*Response, error)
 }

@@ -26,7 +26,7 @@ func TestRequests(t *testing.T) {
 			},
 		} {
 			s := spec(t, provider)
-			s.Images = true
+			s.Images, s.Retries = true, -1
 			var header http.Header
 			var body []byte
 			record := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -73,6 +73,8 @@ func everything(provider string) *Request {
 				{CallID: "2", Text: "there is no such tool", IsError: true}, {CallID: "3"}}},
 			{Role: RoleAssistant, Text: "これ & that", State: thought},
 			{Role: RoleUser, Images: []Image{image}},
+			{Role: RoleAssistant, Calls: []Call{{ID: "4", Name: "gone"}}}, // without text
+			{Role: RoleUser, Results: []Result{{CallID: "4", Text: "nothing"}}},
 			{Role: RoleAssistant, Text: "A picture."},
 			{Role: RoleUser, Text: "Thanks."},
 		},

@@ -27,6 +27,8 @@ type dialect struct {
 	groups      bool // deferred tools are sent in groups, so that an error does not tell them by their index
 	description int  // characters; 0 means no limit
 	patterns    bool // "pattern" need not be anchored at both ends
+	// refused are the keywords that the provider has refused.
+	refused map[string]bool
 }
 
 // parameters is a tool's schema adapted to a dialect.
@@ -111,6 +113,9 @@ func (c *cleaner) clean(schema map[string]any, depth int) {
 		return
 	}
 	for _, keyword := range identityKeywords {
+		delete(schema, keyword)
+	}
+	for keyword := range c.dialect.refused {
 		delete(schema, keyword)
 	}
 	c.cleanReference(schema)

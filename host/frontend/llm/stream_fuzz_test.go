@@ -37,7 +37,7 @@ func recordStream(f testing.TB, provider string, step script.Step) []byte {
 		&http.Client{Transport: inMemory{record}})
 	m := newModel(Spec{Name: "m", Provider: provider, Model: "thinker", MaxTokens: 100}, v, fuzzOptions())
 	x := &exchange{Request: asks("hello", weatherTool), tools: m.tools.adaptAll([]Tool{weatherTool}), spec: &m.spec,
-		emit: func(Delta) {}, key: testKey}
+		emit: func(string) {}, key: testKey}
 	x.messages = x.Messages
 	_, _ = v.send(f.Context(), x) // some are cut on purpose
 	if len(stream) == 0 {

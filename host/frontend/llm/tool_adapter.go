@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 
@@ -17,6 +18,7 @@ const maxAdapted = 4096
 
 // toolAdapter adapts tools to a dialect. It is safe for concurrent use.
 type toolAdapter struct {
+	// dialect does not change except for its refused, which mu guards.
 	dialect dialect
 	logger  *slog.Logger
 
@@ -134,6 +136,28 @@ func (t *toolAdapter) exclude(tool *sentTool) {
 	t.warn(tool.Name, "the provider refused its definition")
 }
 
+// dropKeyword removes a keyword that the provider refuses from the schemas of later requests. It reports false if it was
+// removed before.
+func (t *toolAdapter) dropKeyword(keyword string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.dialect.refused[keyword] || len(t.dialect.refused) == maxRefused {
+		return false
+	}
+	refused := maps.Clone(t.dialect.refused) // requests read the earlier one
+	if refused == nil {
+		refused = map[string]bool{}
+	}
+	refused[keyword] = true
+	t.dialect.refused = refused
+	clear(t.adapted)
+	t.logger.Info("the provider refuses a keyword of JSON Schema: schemas are sent without it", "keyword", keyword)
+	return true
+}
+
+// maxRefused bounds the keywords that are removed.
+const maxRefused = 64
+
 // warn logs once why a tool is omitted. Callers hold mu.
 func (t *toolAdapter) warn(tool, reason string) {
 	if len(t.warned) >= maxAdapted || t.warned[tool+reason] {
@@ -173,12 +197,4 @@ func (x *exchange) incoming(id, given, name, arguments string) Call {
 	call := x.tools.incoming(id, name, arguments)
 	call.given = modelID{x.origin(), given}
 	return call
-}
-
-// begun returns the Delta for the start of a call.
-func (t *toolset) begun(id, name string) Delta {
-	if tool := t.sent[name]; tool != nil {
-		name = tool.Name
-	}
-	return Delta{Call: &Call{ID: id, Name: name}}
 }

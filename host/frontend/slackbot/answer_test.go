@@ -363,7 +363,7 @@ func TestFilesLeftOut(t *testing.T) {
 	w.tell(said)
 	answer := w.answered("You said: read these").Text
 	for _, want := range []string{
-		"large.csv was left out: it is larger than 5 MB", "other.csv was left out: it could not",
+		"`large.csv` was left out: it is larger than 5 MB", "`other.csv` was left out: it could not",
 	} {
 		if !strings.Contains(answer, want) {
 			t.Errorf("%q lacks %q", answer, want)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/hako-run/hako/internal/clip"
 	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
@@ -133,6 +134,15 @@ func parseHost(address string) (host string, sure bool) {
 		return u.Scheme + "://" + u.Host, true
 	}
 	return "", true
+}
+
+// maxName bounds a name in a note of the bot, in characters.
+const maxName = 100
+
+// nameInCode returns a name that somebody else has chosen, for a note of the bot: as code within a line, so that it
+// neither links nor looks like words of the bot.
+func nameInCode(name string) string {
+	return "`" + clip.Runes(strings.ReplaceAll(oneLine(name), "`", "'"), maxName) + "`"
 }
 
 var (

@@ -81,6 +81,77 @@ func TestSettle(t *testing.T) {
 	}
 }
 
+// inPieces settles text that comes in pieces, the last of which ends the answer.
+func inPieces(pieces ...string) string {
+	o := &answerWriter{}
+	var got strings.Builder
+	for i, piece := range pieces {
+		o.final = i == len(pieces)-1
+		for _, p := range o.settle([]part{{text: piece}}) {
+			got.WriteString(p.text)
+		}
+	}
+	return got.String()
+}
+
+// TestSettleAnywhere: wherever a text is cut, it is sent as if it came at once.
+func TestSettleAnywhere(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		"a <https://evil.example/a b|https://bank.example> b",
+		"<https://evil.example/" + strings.Repeat("a", 900) + "|bank>",
+		"<" + strings.Repeat("x", 300) + ":evil|bank>",
+		"<mailto:a@evil.example|bank> <!channel> <@U123> <#C1>",
+		"1 < 2, a <b and c> <https://a.example>",
+		"https://bank.example。evil.example、http://a.example/x）と",
+		"https:/ http: hth https://a.example https",
+		"<https://evil.example [a](https://b.example) https://c.example|bank>",
+		"[bank]: https://evil.example\n[bank]",
+	} {
+		for i := range text {
+			for _, j := range []int{i, i + 1, i + 7, len(text)} {
+				j = min(j, len(text))
+				if got := inPieces(text[:i], text[i:j], text[j:]); got != sanitize(text) {
+					t.Errorf("cut at %d and %d: %q, want %q", i, j, got, sanitize(text))
+				}
+			}
+		}
+	}
+	if got := inPieces("<https://evil.example/"+strings.Repeat("a b", longestAddress), "|bank>"); strings.Contains(got, "<") {
+		t.Errorf("a link that is too long: %.60q", got)
+	}
+}
+
+// TestHeldBeforeCard: what was held back is shown before a card, and no link spans it.
+func TestHeldBeforeCard(t *testing.T) {
+	t.Parallel()
+	o := &answerWriter{}
+	var got strings.Builder
+	for _, p := range o.settle([]part{{text: "see https://a.example"}, {card: &card{}}, {text: " <https://evil.example"},
+		{card: &card{}}, {text: "|bank> "}}) {
+		got.WriteString(p.text)
+		if p.card != nil {
+			got.WriteString("(card)")
+		}
+	}
+	if want := "see https://a.example(card) &lt;https://evil.example(card)|bank> "; got.String() != want {
+		t.Errorf("got %q, want %q", got.String(), want)
+	}
+}
+
+func TestNameInCode(t *testing.T) {
+	t.Parallel()
+	for name, want := range map[string]string{
+		"a.txt":                    "`a.txt`",
+		"a`\n\n*Approved*\n`b.txt": "`a' *Approved* 'b.txt`",
+		strings.Repeat("a", 200):   "`" + strings.Repeat("a", maxName-1) + "…`",
+	} {
+		if got := nameInCode(name); got != want {
+			t.Errorf("%q: %s", name, got)
+		}
+	}
+}
+
 func TestCut(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -157,9 +157,9 @@ func (w *workspace) turn(ctx context.Context, m *message, who person, s *surface
 		file, err := w.download(ctx, f)
 		if err != nil {
 			w.logger.Warn("a file was omitted", "err", err)
-			text := fmt.Sprintf(s.words.fileFailed, f.Name)
+			text := fmt.Sprintf(s.words.fileFailed, nameInCode(f.Name))
 			if errors.Is(err, errTooLarge) {
-				text = fmt.Sprintf(s.words.fileTooLarge, f.Name, maxFile>>20)
+				text = fmt.Sprintf(s.words.fileTooLarge, nameInCode(f.Name), maxFile>>20)
 			}
 			s.Notice(chat.NoticeFile, text)
 			continue

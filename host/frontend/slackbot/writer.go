@@ -97,41 +97,58 @@ func (o *answerWriter) write(ctx context.Context, parts []part) error {
 	return nil
 }
 
-// unfinished matches the beginning of a possible mention or link.
-var unfinished = lazyregexp.New(`(<[a-zA-Z!@#]?[^<>\s|]{0,200}|\[[^\[\]\s]{0,300}\]?|\])$`)
+// Beginnings, at the end of a text, of what sanitize changes.
+var (
+	// openAngle is that of a mention, or of Slack's own link.
+	openAngle = lazyregexp.New(`<(?:[a-zA-Z][a-zA-Z0-9+.-]*(?::[^<>|\n]*)?)?$`)
+	// unfinished is that of the text of a link, or of what crowded matches.
+	unfinished = lazyregexp.New(`(\bhttps?://[^\s<>|、。，．！？）」』】〉》］｝]*|\bhttps?(?::/?)?|\bh(?:tt?)?|\[[^\[\]\s]{0,300}\]?|\])$`)
+)
 
 // longestAddress bounds the address of a link, in bytes. A longer one makes no link.
 const longestAddress = 2000
 
+// linkBreaker breaks what may become a link with a text, or a mention. breaker breaks addresses, too.
+var (
+	linkBreaker = strings.NewReplacer("](", "] (", "]:", "] :", "<", "&lt;")
+	breaker     = strings.NewReplacer("](", "] (", "]:", "] :", "<", "&lt;", "://", ":// ")
+)
+
 // undecided splits text before a possible mention, or a link whose host is not known yet.
 func undecided(text string) (decided, rest string) {
-	at := len(text)
+	at, ended := len(text), 0 // ended is where the last whole address of a link ends
 	for from := 0; ; {
 		i := strings.Index(text[from:], "](")
 		if i < 0 {
 			break
 		}
-		if _, whole := destination(text[from+i+2:]); !whole {
+		address, whole := destination(text[from+i+2:])
+		if !whole {
 			at = from + i
 			break
 		}
 		from += i + 2
+		ended = from + strings.Index(text[from:], address) + len(address)
 	}
 	if i := strings.LastIndex(text[:at], "]:"); i >= 0 &&
 		!strings.ContainsFunc(strings.TrimLeftFunc(text[i+2:], unicode.IsSpace), unicode.IsSpace) {
 		at = i
 	}
-	if len(text)-at > longestAddress {
-		decided, rest = undecided(strings.NewReplacer("](", "] (", "]:", "] :").Replace(text[at:]))
-		return text[:at] + decided, rest
+	if i := unfinished().FindStringIndex(text[min(ended, at):at]); i != nil {
+		at = min(ended, at) + i[0]
 	}
-	if i := unfinished().FindStringIndex(text[:at]); i != nil {
+	if i := openAngle().FindStringIndex(text[:at]); i != nil {
 		at = i[0]
+	}
+	if len(text)-at > longestAddress {
+		decided, rest = undecided(breaker.Replace(text[at:]))
+		return text[:at] + decided, rest
 	}
 	return text[:at], text[at:]
 }
 
-// settle sanitizes the text and holds its end back while that may become a mention.
+// settle sanitizes the text and holds its end back while that may become a mention. What is held back before a card or
+// a note is shown before it, and cannot become one any more.
 func (o *answerWriter) settle(parts []part) []part {
 	var settled []part
 	for _, p := range parts {
@@ -147,6 +164,10 @@ func (o *answerWriter) settle(parts []part) []part {
 			}
 			p.sanitized = true // it may be put back and come again
 		} else if !p.isText() {
+			if text := o.code.render(linkBreaker.Replace(o.held), sanitizeCode, sanitize); text != "" {
+				settled = append(settled, part{text: text, sanitized: true})
+			}
+			o.held = ""
 			o.code.interrupt()
 		}
 		settled = append(settled, p)

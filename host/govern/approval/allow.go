@@ -60,7 +60,7 @@ func (q *Question) AllowRules() []AllowRule {
 	}
 	if arguments := canonical(q.Arguments); q.Hidden == "" && len(arguments) <= maxRuleArguments {
 		// JSON is an expression of CEL but for numbers beyond 64 bits, with which the rule is left out.
-		add(ScopeArguments, who+" with these arguments ("+q.binding()[:8]+")", caller,
+		add(ScopeArguments, who+" with these arguments ("+q.Binding()[:8]+")", caller,
 			append(without, "arguments == "+string(arguments))...)
 	}
 	add(ScopeCaller, who, caller, without...)

@@ -152,6 +152,9 @@ type Prompter struct {
 	Compare func(ctx context.Context, q *Question)
 	// By is the caller.
 	By Person
+	// Begin, if not nil, is called before a question is created. If it fails, the question is not, and Ask returns the
+	// error.
+	Begin func() error
 	// Waiting, if not nil, is called with the question's ID when it begins to wait for an answer.
 	Waiting func(id string)
 }
@@ -165,8 +168,8 @@ type Reply struct {
 // Ask asks people about a call. It returns nil, and who agreed, if the answer is yes; a remembered yes counts.
 //
 // It fails with a *RefusedError, ErrExpired, ErrUnreachable, ErrMayNot, ErrOther, ErrChanged, ErrUnknown, a
-// *PendingError if the answer comes with a second call, the error of ctx, in which case the question is withdrawn, or
-// the store's error.
+// *PendingError if the answer comes with a second call, the error of ctx, in which case the question is withdrawn, that
+// of Prompter.Begin, or the store's error.
 func (d *Queue) Ask(ctx context.Context, q *Question, prompter Prompter) (by string, err error) {
 	if by, ok, err := d.remembered(ctx, q); err != nil || ok {
 		return by, err
@@ -183,6 +186,11 @@ func (d *Queue) Ask(ctx context.Context, q *Question, prompter Prompter) (by str
 			return "", err
 		} else if !ok {
 			return "", ErrUnreachable
+		}
+	}
+	if prompter.Begin != nil {
+		if err := prompter.Begin(); err != nil {
+			return "", err
 		}
 	}
 	if err := d.create(ctx, q); err != nil {
@@ -350,7 +358,7 @@ func (d *Queue) answerReply(ctx context.Context, q *Question, prompter Prompter)
 	if err != nil {
 		return "", err
 	}
-	if asked.binding() != q.binding() {
+	if asked.Binding() != q.Binding() {
 		return "", ErrOther
 	}
 	if q.Differs(asked) {

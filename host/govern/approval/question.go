@@ -56,8 +56,8 @@ type Question struct {
 	Expires time.Time `json:"expires"`
 }
 
-// binding is a digest of everything for which a yes holds: the caller in its session, the tool and its arguments.
-func (q *Question) binding() string {
+// Binding is a digest of everything for which a yes holds: the caller in its session, the tool and its arguments.
+func (q *Question) Binding() string {
 	hash := sha256.New()
 	// Encoding plain data cannot fail. A JSON array separates the parts.
 	_ = json.NewEncoder(hash).Encode([]any{q.Caller, q.Plugin, q.Tool, q.Detail, canonical(q.Arguments), q.Hidden,
@@ -70,7 +70,7 @@ func (q *Question) Hide(arguments json.RawMessage, detail string) {
 	if detail == q.Detail && bytes.Equal(arguments, q.Arguments) {
 		return
 	}
-	q.Hidden = q.binding()
+	q.Hidden = q.Binding()
 	q.Arguments, q.Detail = arguments, detail
 }
 

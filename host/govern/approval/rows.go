@@ -50,7 +50,7 @@ func (d *Queue) insert(ctx context.Context, q *Question) error {
 	return d.store.Update(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx,
 			`INSERT INTO approval (id, binding, tenant, question, state, answered_by, expires, valid_until)
-			VALUES ($1, $2, $3, $4, $5, '', $6, 0)`, q.ID, q.binding(), q.Caller.Tenant, string(encoded), stateWaiting,
+			VALUES ($1, $2, $3, $4, $5, '', $6, 0)`, q.ID, q.Binding(), q.Caller.Tenant, string(encoded), stateWaiting,
 			q.Expires.UnixMilli())
 		return err
 	})
@@ -116,7 +116,7 @@ func (d *Queue) claimAnswer(ctx context.Context, q *Question) (by string, err er
 		return "", ErrUnknown
 	case err != nil:
 		return "", err
-	case binding != q.binding():
+	case binding != q.Binding():
 		return "", ErrOther
 	}
 	switch state {
@@ -154,7 +154,7 @@ func (d *Queue) remembered(ctx context.Context, q *Question) (by string, ok bool
 	err = d.store.View(ctx, func(tx *sql.Tx) error {
 		return tx.QueryRowContext(ctx,
 			`SELECT answered_by FROM approval WHERE binding = $1 AND state = $2 AND valid_until > $3 LIMIT 1`,
-			q.binding(), stateYes, d.options.Now().UnixMilli()).Scan(&by)
+			q.Binding(), stateYes, d.options.Now().UnixMilli()).Scan(&by)
 	})
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", false, nil
@@ -233,7 +233,7 @@ func (s *storedQuestion) decode() (q *Question, current bool, err error) {
 	switch {
 	case q.ID == "":
 		err = fmt.Errorf("approval %s cannot be read: %w", s.id, ErrUnknown)
-	case current && (q.ID != s.id || q.Caller.Tenant != s.tenant || q.binding() != s.binding):
+	case current && (q.ID != s.id || q.Caller.Tenant != s.tenant || q.Binding() != s.binding):
 		return nil, true, fmt.Errorf("approval %s: the question in the store was changed, or belongs to another "+
 			"approval: ask again", s.id)
 	}
