@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/dev/kit/testprogram"
 	"github.com/hako-run/hako/host/judge"
 )
 
@@ -48,7 +49,10 @@ var refusedLines = map[string]string{
 func TestDialect(t *testing.T) {
 	bash, err := exec.LookPath("/bin/bash")
 	if err != nil {
-		t.Skip("bash is not installed")
+		testprogram.Missing(t, "bash is not installed")
+	}
+	if err := resetIgnoredSignals(); err != nil { // as the supervisor does
+		t.Fatal(err)
 	}
 	s := &supervisor{spec: &Spec{}}
 	for _, dir := range []string{"/usr/bin", "/bin"} {
