@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"path/filepath"
@@ -115,11 +116,12 @@ func (c *Console) plugin(q *request) (any, error) {
 	return c.detail(q, p)
 }
 
-// findPlugin returns the plugin with the name. Of several, it returns the one in service.
+// findPlugin returns the plugin with the name, or the file with that name if the name of its plugin cannot be read. Of
+// several, it returns the one in service.
 func (c *Console) findPlugin(name string) (*host.Status, error) {
 	var found *host.Status
 	for _, p := range c.options.Host.Plugins() {
-		if p.Name == name && name != "" && (found == nil || found.State == host.Conflict) {
+		if cmp.Or(p.Name, filepath.Base(p.Path)) == name && (found == nil || found.State == host.Conflict) {
 			found = &p
 		}
 	}
