@@ -57,7 +57,7 @@ has.`,
 // toolFormats print tools. The table names what else there would be on standard error.
 var toolFormats = map[string]func(*app, *view, []inspect.ToolInfo) error{
 	"table": func(a *app, v *view, list []inspect.ToolInfo) error {
-		defer printRemedies(a.stderr, v.plugins)
+		defer printRemedies(a.stderr, v.plugins, v.config.Locale)
 		return printTools(a.stdout, list)
 	},
 	"text": func(a *app, v *view, list []inspect.ToolInfo) error {

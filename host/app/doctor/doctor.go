@@ -5,6 +5,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -231,6 +232,10 @@ func pluginStates(h *host.Host) (findings []Finding) {
 			level = LevelError
 		}
 		f := Finding{level, "plugin " + p.Title(), string(p.State), p.Reason}
+		if because := p.Because; because.Remedy != nil {
+			f.Message += ": " + because.Cause.In("en")
+			f.Remedy = cmp.Or(because.Command, because.Remedy.In("en"))
+		}
 		if p.State == host.Broken {
 			f.Message, f.Remedy = "broken: "+p.Reason, "replace the file with a valid one, or remove it"
 		}

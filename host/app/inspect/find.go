@@ -43,8 +43,9 @@ func sameFile(a, b string) bool {
 	return errA == nil && errB == nil && a == b
 }
 
-// Remedy explains why a plugin is not in service and what to do. For one in service it is a warning, or empty.
-func Remedy(plugin host.Status) string {
+// Remedy explains in a language why a plugin is not in service and what to do. For one in service it is a warning, or
+// empty.
+func Remedy(plugin host.Status, language string) string {
 	switch plugin.State {
 	case host.Active:
 		if plugin.Reason == "" {
@@ -52,9 +53,9 @@ func Remedy(plugin host.Status) string {
 		}
 		return fmt.Sprintf("warning: plugin %s: %s", plugin.Name, plugin.Reason)
 	case host.Pending, host.Revoked:
-		return fmt.Sprintf("%s: %s", plugin.State, plugin.Reason)
+		return fmt.Sprintf("%s: %s", plugin.State, plugin.Explain(language))
 	}
-	return fmt.Sprintf("%s: %s: %s", plugin.State, plugin.Path, plugin.Reason)
+	return fmt.Sprintf("%s: %s: %s", plugin.State, plugin.Path, plugin.Explain(language))
 }
 
 // Hint returns what to do about an unknown tool.

@@ -33,7 +33,7 @@ type pluginItem struct {
 
 func newPluginItem(p *host.Status, language string) *pluginItem {
 	item := &pluginItem{
-		p.Name, "", p.Version, p.State, "", p.Reason, p.Digest, p.Serving, len(p.Tools), p.Running, p.Waiting, p.Path,
+		p.Name, "", p.Version, p.State, "", whyNot(p, language), p.Digest, p.Serving, len(p.Tools), p.Running, p.Waiting, p.Path,
 	}
 	if p.Name == "" {
 		item.File = filepath.Base(p.Path)
@@ -42,6 +42,14 @@ func newPluginItem(p *host.Status, language string) *pluginItem {
 		item.Title, _, _ = strings.Cut(strings.TrimSpace(p.Manifest.Description.In(language)), "\n")
 	}
 	return item
+}
+
+// whyNot is the reason of a plugin's state. How to approve it at a terminal is left out: the page can do that.
+func whyNot(p *host.Status, language string) string {
+	if p.NeedsConsent {
+		return p.Because.Cause.In(language)
+	}
+	return p.Explain(language)
 }
 
 func (c *Console) plugins(q *request) (any, error) {

@@ -171,7 +171,9 @@ func TestSlowCall(t *testing.T) {
 		5 * time.Minute} {
 		w := newWorld(t, nil)
 		w.traffic.CallEnded(ended("greet", pipeline.OK, took))
-		var overview struct{ Calls struct{ P50Ms, P95Ms, P99Ms float64 } }
+		var overview struct {
+			Calls struct{ P50Ms, P95Ms, P99Ms float64 }
+		}
 		w.as(console.Viewer).get("overview").into(t, &overview)
 		c, want := overview.Calls, took.Seconds()*1000
 		if c.P99Ms > want || c.P95Ms > c.P99Ms || c.P50Ms > c.P95Ms || c.P95Ms < want/2 {

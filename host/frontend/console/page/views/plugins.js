@@ -123,6 +123,7 @@ function remove({ name, digest: sum }) {
 
 /** waiting shows why a plugin is pending. Its reason field names the terminal command, which is not needed here. */
 function waiting({ state, serving, consent }) {
+  if (declined(consent)) return 'plugins.waits.declined'
   if (state === 'revoked') return 'plugins.waits.again'
   if (serving) return 'plugins.waits.update'
   return consent ? 'plugins.waits.changed' : 'plugins.waits.new'
@@ -135,7 +136,13 @@ function unready({ ask, choose }) {
   return card(t('choose.needed'), h('p', {}, t('choose.neededAbout')), h('details', {}, h('summary', {}, t('choose.terminal')), h('p', { class: 'hint' }, ask.problem ?? ''), terminal))
 }
 
+/** declined reports whether a plugin that was never approved is not wanted. */
+function declined(consent) {
+  return Boolean(consent?.revokedAt) && !consent.approvedBy
+}
+
 function consentText(consent) {
+  if (declined(consent)) return t('plugins.declined', { by: consent.revokedBy ?? '', at: moment(consent.revokedAt) })
   if (consent.revokedAt) return t('plugins.revoked', { by: consent.revokedBy ?? '', at: moment(consent.revokedAt) })
   return t('plugins.approved', { by: consent.approvedBy ?? '', at: moment(consent.approvedAt), version: consent.version })
 }
@@ -166,7 +173,8 @@ function actions(page, plugin, again) {
   return guarded(page.session, 'admin',
     ask?.ready && h('button', { type: 'button', class: 'primary', onclick: () => approve(plugin, ask, again) }, t('plugins.approve')),
     choose && h('button', { type: 'button', class: ask && !ask.ready ? 'primary' : null, onclick: () => choosing(plugin, again) }, t(ask ? 'choose.open' : 'choose.change')),
-    consent && !consent.revokedAt && h('button', { type: 'button', onclick: () => revoke(plugin, again) }, t('plugins.revoke')))
+    consent && !consent.revokedAt && h('button', { type: 'button', onclick: () => revoke(plugin, again) }, t('plugins.revoke')),
+    ask && !consent && h('button', { type: 'button', onclick: () => decline(plugin, again) }, t('plugins.decline')))
 }
 
 /**
@@ -231,6 +239,17 @@ function revoke(plugin, again) {
   decide({
     title: t('plugins.revokeTitle', { name: plugin.name }), label: t('plugins.revoke'), danger: true,
     body: h('p', {}, t('plugins.revokeAbout')),
+    async act() {
+      await post(`plugins/${segment(plugin.name)}/revoke`, { digest: plugin.digest })
+      again()
+    },
+  })
+}
+
+/** decline says of a plugin that was never approved that it is not wanted, so that it is not asked about again. */
+function decline(plugin, again) {
+  decide({
+    title: t('plugins.declineTitle', { name: plugin.name }), label: t('plugins.decline'), body: h('p', {}, t('plugins.declineAbout')),
     async act() {
       await post(`plugins/${segment(plugin.name)}/revoke`, { digest: plugin.digest })
       again()
