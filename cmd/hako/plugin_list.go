@@ -41,7 +41,7 @@ const maxSigner = 40
 
 // printPlugins prints a line for each plugin.
 func printPlugins(out io.Writer, list []host.Status, signers inspect.Signers) error {
-	return printTable(out, "", list, func(p host.Status) []any {
+	return printWide(out, "NAME\tVERSION\tSTATE\tSIGNER\tTOOLS", list, func(p host.Status) []any {
 		return []any{p.Title(), p.Version, p.State, clip.Runes(signers.Text(&p), maxSigner),
 			strings.Join(p.Tools, ", ")}
 	})

@@ -68,10 +68,10 @@ var toolFormats = map[string]func(*app, *view, []inspect.ToolInfo) error{
 	"tokens": func(a *app, _ *view, list []inspect.ToolInfo) error { return printToolTokens(a.stdout, list) },
 }
 
-// printTools prints a line for each tool.
+// printTools prints a line for each tool, with the first sentence of its description.
 func printTools(out io.Writer, list []inspect.ToolInfo) error {
-	return printTable(out, "", list, func(t inspect.ToolInfo) []any {
-		return []any{t.Name, t.Plugin, terminal.Summary(t.Description)}
+	return printWide(out, "NAME\tPLUGIN\tDESCRIPTION", list, func(t inspect.ToolInfo) []any {
+		return []any{t.Name, t.Plugin, terminal.Sentence(strings.Join(strings.Fields(t.Description), " "))}
 	})
 }
 

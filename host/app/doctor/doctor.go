@@ -228,6 +228,9 @@ func pluginStates(h *host.Host) (findings []Finding) {
 			}
 			findings = append(findings, compilation(h, p)...)
 			continue
+		case host.Revoked:
+			findings = append(findings, Finding{LevelOK, "plugin " + p.Title(), p.Because.Cause.In("en"), ""})
+			continue
 		case host.Broken, host.Conflict:
 			level = LevelError
 		}

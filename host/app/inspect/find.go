@@ -52,7 +52,9 @@ func Remedy(plugin host.Status, language string) string {
 			return ""
 		}
 		return fmt.Sprintf("warning: plugin %s: %s", plugin.Name, plugin.Reason)
-	case host.Pending, host.Revoked:
+	case host.Revoked:
+		return "" // as somebody wanted it
+	case host.Pending:
 		return fmt.Sprintf("%s: %s", plugin.State, plugin.Explain(language))
 	}
 	return fmt.Sprintf("%s: %s: %s", plugin.State, plugin.Path, plugin.Explain(language))
