@@ -104,8 +104,13 @@ func (a *app) callArguments(args []string) (json.RawMessage, error) {
 	case len(args) > 1 || terminal.IsPair(args[0]):
 		return nil, nil
 	}
-	text := []byte(args[0])
-	if args[0] == "-" {
+	return a.jsonArguments(args[0])
+}
+
+// jsonArguments returns the arguments in a JSON object, or on standard input for "-".
+func (a *app) jsonArguments(given string) (json.RawMessage, error) {
+	text := []byte(given)
+	if given == "-" {
 		var err error
 		if text, err = io.ReadAll(io.LimitReader(a.stdin, maxArguments+1)); err != nil {
 			return nil, fmt.Errorf("read the arguments: %w", err)
