@@ -13,6 +13,7 @@ import (
 	"github.com/hako-run/hako/host/govern/approval"
 	"github.com/hako-run/hako/host/govern/policy"
 	"github.com/hako-run/hako/host/govern/quota"
+	"github.com/hako-run/hako/host/judge"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/trace"
 	"github.com/hako-run/hako/internal/callclock"
@@ -233,10 +234,7 @@ func (p *Pipeline) asker(
 ) func(context.Context, broker.Question) error {
 	return func(ctx context.Context, about broker.Question) error {
 		q := p.question(call, s, arguments)
-		q.Detail, q.Rule = about.Text, about.Rule
-		if about.Reason != "" {
-			q.Reason = manifest.Text{"en": about.Reason}
-		}
+		q.Detail, q.Rule, q.Reason = about.Text, about.Rule, judge.Explain(about.Reason)
 		prompter := call.Prompter
 		prompter.Later, prompter.Reply = false, nil
 		err := p.ask(ctx, call, s, q, prompter, record)
