@@ -222,7 +222,7 @@ func callError(h *host.Host, err error) error {
 	case errors.As(err, &denied):
 		return &exitError{exitNotAllowed, err}
 	case errors.As(err, &missing) && missing.Hint == "" && len(missing.Near) == 0:
-		missing.Hint = inspect.Hint(h, missing.Name)
+		missing.Hint = inspect.Hint(h, missing.Kind, missing.Name)
 		return missing
 	case errors.Is(err, context.Canceled):
 		return context.Canceled
