@@ -356,7 +356,7 @@ func TestShippedPluginWaitsForCredential(t *testing.T) {
 			w.load()
 			reason := ""
 			if test.state == host.Pending {
-				reason = "plugin hunter needs a credential of yours: set credentials.prize in hako.yaml"
+				reason = "plugin hunter needs a credential of yours. Set credentials.prize in hako.yaml"
 			}
 			if s := w.expect("hunter.wasm", test.state, reason); s.NeedsConsent {
 				t.Error("a plugin that lacks a credential needs consent")

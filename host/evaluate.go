@@ -88,7 +88,7 @@ func (h *Host) evaluate(ctx context.Context, c *candidate) {
 		h.reconsider(nil)
 	}
 	h.mu.Unlock()
-	h.report(before, p.status)
+	h.report(before, p.status, p.source.shipped())
 }
 
 func (h *Host) closing() bool {
@@ -104,7 +104,7 @@ func (h *Host) notifyCompiler() {
 	}
 }
 
-func (h *Host) report(before, now Status) {
+func (h *Host) report(before, now Status, shipped bool) {
 	if before.State == now.State && before.Reason == now.Reason && before.Serving == now.Serving {
 		return
 	}
@@ -116,8 +116,14 @@ func (h *Host) report(before, now Status) {
 			attrs = append(attrs, "reason", now.Reason)
 		}
 		h.logger.Info("plugin in service", append(attrs, "tools", now.Tools)...)
-	case Pending, Revoked:
-		h.logger.Warn("plugin waits", append(attrs, "reason", now.Reason)...)
+	case Pending:
+		log := h.logger.Warn
+		if shipped {
+			log = h.logger.Info // it comes with hako, and perhaps nobody wants it
+		}
+		log("plugin waits", append(attrs, "reason", now.Reason)...)
+	case Revoked:
+		h.logger.Info("plugin revoked", append(attrs, "reason", now.Reason)...)
 	default:
 		h.logger.Error("plugin not usable", append(attrs, "err", now.Reason)...)
 	}
@@ -143,7 +149,8 @@ func (h *Host) decideState(ctx context.Context, p *plugin, content *pluginFile, 
 	rival := h.rival(p, status.Name)
 	if rival != nil && (p.source.shipped() || !rival.source.shipped()) {
 		status.State = Conflict
-		status.Reason = fmt.Sprintf("%s is also a plugin named %s: remove one of them", rival.source.path, status.Name)
+		status.waits(grant.Because("%s is also a plugin named %s", "%s も %s という名前のプラグインです",
+			rival.source.path, status.Name).WithRemedy("Remove one of them", "どちらかを削除してください"))
 		return status
 	}
 	decision := h.decide(p, content)
@@ -184,7 +191,7 @@ func (h *Host) displace(shipped, file *plugin) {
 	defer h.mu.Unlock()
 	h.retire(shipped)
 	shipped.status.State, shipped.status.Serving, shipped.status.Tools = Conflict, "", nil
-	shipped.status.Reason = file.source.path + " takes its place"
+	shipped.status.waits(grant.Because("%s takes its place", "代わりに %s が使われます", file.source.path))
 }
 
 // decide compares a plugin with the operator's consents. A shipped plugin needs none unless it asks to run commands,
@@ -220,16 +227,19 @@ func (h *Host) isShipped(digest string) bool {
 // shippedConsent grants everything that a shipped plugin asks for, with the operator's mounts.
 func (h *Host) shippedConsent(m *manifest.Manifest, pending grant.Decision) grant.Decision {
 	pending.NeedsConsent = false // it lacks configuration
-	if pending.Reason = h.lacksCredentials(m); pending.Reason != "" {
+	if missing := h.missingCredentials(m); len(missing) > 0 {
+		pending.Reason = grant.Because("plugin %s needs a credential of yours", "プラグイン %s には認証情報が必要です", m.Name).
+			WithRemedy("Set %s in hako.yaml (docs/credentials.md)", "hako.yaml に %s を設定してください (docs/credentials.md)",
+				strings.Join(missing, " or "))
 		return pending
 	}
 	mounts := map[string]grant.Mount{}
 	for _, asked := range m.Permissions.Files {
 		dir, ok := h.options().ShippedMounts[asked.Mount]
 		if !ok {
-			pending.Reason = fmt.Sprintf(
-				"plugin %s has no folder for its mount %s: set shipped.mounts.%[2]s in hako.yaml",
-				m.Name, asked.Mount)
+			pending.Reason = grant.Because("plugin %s has no folder for its mount %s",
+				"プラグイン %s のマウント %s にフォルダーがありません", m.Name, asked.Mount).
+				WithRemedy("Set shipped.mounts.%s in hako.yaml", "hako.yaml に shipped.mounts.%s を設定してください", asked.Mount)
 			return pending
 		}
 		dir, err := filepath.Abs(dir)
@@ -237,7 +247,8 @@ func (h *Host) shippedConsent(m *manifest.Manifest, pending grant.Decision) gran
 			err = os.MkdirAll(dir, 0o755)
 		}
 		if err != nil {
-			pending.Reason = fmt.Sprintf("plugin %s cannot have shipped.mounts.%s: %v", m.Name, asked.Mount, err)
+			pending.Reason = grant.Because("plugin %s cannot have shipped.mounts.%s: %v",
+				"プラグイン %s は shipped.mounts.%s を使えません: %v", m.Name, asked.Mount, err)
 			return pending
 		}
 		mounts[asked.Mount] = grant.Mount{Name: asked.Mount, Path: dir, Write: true, Quota: h.MountQuota()}
@@ -251,9 +262,9 @@ func (h *Host) MountQuota() int64 { return cmp.Or(h.options().MountQuota, grant.
 // Roots are the directories for plugins whose manifests ask for roots.
 func (h *Host) Roots() grant.Roots { return h.options().Roots }
 
-// lacksCredentials returns the remedy if none of the credentials that a plugin asks for is configured. One is
+// missingCredentials returns the keys of the credentials that a plugin asks for, if none of them is configured. One is
 // enough: a plugin may support several services, of which an operator uses one.
-func (h *Host) lacksCredentials(m *manifest.Manifest) string {
+func (h *Host) missingCredentials(m *manifest.Manifest) []string {
 	var asked []string
 	for _, p := range m.Permissions.HTTP {
 		if key := "credentials." + p.Credential; p.Credential != "" && !slices.Contains(asked, key) {
@@ -265,15 +276,15 @@ func (h *Host) lacksCredentials(m *manifest.Manifest) string {
 			h.options().Credentials.Configured(strings.TrimPrefix(key, "credentials."))
 	}
 	if len(asked) == 0 || h.options().Mock || slices.ContainsFunc(asked, configured) {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("plugin %s needs a credential of yours: set %s in hako.yaml (docs/credentials.md)", m.Name,
-		strings.Join(asked, " or "))
+	return asked
 }
 
 // awaitConsent keeps the version with consent in service, also across restarts, while this one waits for consent.
 func (h *Host) awaitConsent(ctx context.Context, p *plugin, status Status, decision grant.Decision) Status {
-	status.State, status.Reason, status.NeedsConsent = Pending, decision.Reason, decision.NeedsConsent
+	status.State, status.NeedsConsent = Pending, decision.NeedsConsent
+	status.waits(decision.Reason)
 	if decision.State == grant.Revoked {
 		status.State = Revoked
 		h.mu.Lock()
@@ -320,7 +331,8 @@ func (h *Host) admit(ctx context.Context, p *plugin, status Status, content *plu
 		return status
 	case errors.Is(err, errAsked):
 		p.asked = true
-		status.State, status.Reason = Pending, errAsked.Error()
+		status.State = Pending
+		status.waits(grant.Because("its tools are being listed", "ツールの一覧を取得しています"))
 		return status
 	case err != nil:
 		return h.broken(p, status, err)

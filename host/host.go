@@ -380,8 +380,11 @@ func (h *Host) missing(kind, name string) error {
 	defer h.mu.Unlock()
 	for _, p := range h.plugins {
 		if p.status.State != Active && p.offers(name, h.options().Settings) {
-			return &pipeline.NotAllowedError{Name: name,
-				Reason: fmt.Sprintf("plugin %s is %s: %s", p.status.Name, p.status.State, p.status.Reason)}
+			reason := p.status.Reason
+			if p.status.Because.Cause == nil {
+				reason = fmt.Sprintf("plugin %s is %s: %s", p.status.Name, p.status.State, reason)
+			}
+			return &pipeline.NotAllowedError{Name: name, Reason: reason}
 		}
 	}
 	return nil
@@ -408,8 +411,11 @@ type Status struct {
 	// Path is the file. Name, Version and Digest describe its content, as far as it could be read.
 	Path, Name, Version, Digest string
 	State                       State
-	// Reason explains why the plugin is not active, and the remedy. For an active one it may be a warning.
+	// Reason explains why the plugin is not active, and the remedy, in English. For an active one it may be a warning.
 	Reason string
+	// Because is the Reason of a plugin that waits or that another one displaces, in English and Japanese. It is zero for
+	// broken plugins, whose Reason is an error, and for warnings.
+	Because grant.Reason
 	// NeedsConsent reports whether a pending or revoked plugin waits for the operator's consent, and not for something
 	// else, such as a credential.
 	NeedsConsent bool
@@ -432,6 +438,12 @@ type Status struct {
 
 // Title is the plugin's name, or its file if no name could be read.
 func (s *Status) Title() string { return cmp.Or(s.Name, s.Path) }
+
+// Explain returns the Reason in a language, as far as there is a translation.
+func (s *Status) Explain(language string) string { return cmp.Or(s.Because.In(language), s.Reason) }
+
+// waits sets the reason of a plugin that is not in service.
+func (s *Status) waits(because grant.Reason) { s.Because, s.Reason = because, because.In("en") }
 
 // Plugins lists all plugins, active or not, sorted by name and path.
 func (h *Host) Plugins() []Status {

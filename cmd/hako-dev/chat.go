@@ -2,6 +2,8 @@ package main
 
 import (
 	"errors"
+	"io"
+	"os"
 
 	"github.com/spf13/cobra"
 
@@ -32,10 +34,24 @@ machine, and nothing is stored.
 				return err
 			}
 			defer func() { err = errors.Join(err, d.Close()) }()
+			if path == "" && isTerminal(a.stdin) {
+				a.report("No model answers here: a script does, with tools and recordings of this machine. It knows weather and overtime, for example:\n" +
+					"  東京の天気は？\n  What is the weather in Osaka tomorrow?\n  5月の残業を教えて\n\n")
+			}
 			return a.runHako(cmd.Context(), a.stdin,
 				append([]string{"chat", "--config", d.Config, "--temporary"}, args...)...)
 		},
 	}
 	cmd.Flags().StringVar(&path, "script", "", "the responses of the model, in YAML")
 	return cmd
+}
+
+// isTerminal reports whether somebody probably types at stdin.
+func isTerminal(stdin io.Reader) bool {
+	file, ok := stdin.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/hako-run/hako/host/frontend/terminal"
 	"github.com/hako-run/hako/host/govern/audit"
 )
 
@@ -99,7 +100,8 @@ func (a *app) shower(f *auditFilter) func(*audit.Entry) error {
 // auditRow lines the columns of records up as far as they fit, without having seen them all.
 const auditRow = "%-19s  %6s  %-24s  %-30s  %-12s  %9s  %s\n"
 
-// auditPrinter returns a function that prints entries one by one, under a heading.
+// auditPrinter returns a function that prints entries one by one, under a heading. At a terminal each takes one line;
+// --json and the console show the rest.
 func auditPrinter(out io.Writer, zone *time.Location) func(*audit.Entry) error {
 	headed := false
 	return func(e *audit.Entry) error {
@@ -112,6 +114,6 @@ func auditPrinter(out io.Writer, zone *time.Location) func(*audit.Entry) error {
 		var row strings.Builder
 		printf(&row, auditRow, at.Format(time.DateTime), fmt.Sprint(e.Seq), e.Who(), e.What(),
 			dash(e.Outcome), e.Took(), e.More())
-		return printf(out, "%s\n", strings.TrimRight(row.String(), " \n"))
+		return printf(out, "%s\n", terminal.Fit(out, strings.TrimRight(row.String(), " \n")))
 	}
 }

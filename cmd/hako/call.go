@@ -30,17 +30,20 @@ const maxArguments = 64 << 20
 func (a *app) callCommand() *cobra.Command {
 	var clock, record, tenant string
 	cmd := &cobra.Command{
-		Use:   "call TOOL [ARGUMENTS]",
+		Use:   "call TOOL [ARGUMENTS | NAME=VALUE ...]",
 		Short: "Call a tool",
-		Long: `Call a tool, the same way as an MCP client does. ARGUMENTS is a JSON object, or - to read it from
-standard input; the default is {}.
+		Long: `Call a tool, the same way as an MCP client does. Arguments are given by name, as NAME=VALUE, which is
+read as the tool's input schema says: text as it is, numbers, true and false, objects and lists as JSON. A list may also
+be given by its name once for each element. Or ARGUMENTS is a JSON object, or - to read it from standard input. Without
+any, it is {}.
 
 Exit codes: 0 the tool succeeded, 1 the tool failed, 2 usage or configuration, 3 the plugin is pending approval, or the
 policy or a person denied the call.`,
-		Example: `  hako call get_weather '{"location":"東京"}'
+		Example: `  hako call get_weather location=東京 date=tomorrow
+  hako call get_weather '{"location":"東京"}'
   echo '{"path":"notes.txt"}' | hako call file_read -`,
-		Args:              arguments(1, 2),
-		ValidArgsFunction: a.completeTools,
+		Args:              arguments(1, maxWords),
+		ValidArgsFunction: a.completeCall,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			input, err := a.callArguments(args[1:])
 			if err != nil {
@@ -50,14 +53,28 @@ policy or a person denied the call.`,
 			if err != nil {
 				return usageError(cmd, err)
 			}
-			call := abi.Request{Method: abi.CallTool, Name: args[0], Arguments: input}
+			call := func(offered *catalog.View) (abi.Request, error) {
+				request := abi.Request{Method: abi.CallTool, Name: args[0], Arguments: input}
+				if input != nil {
+					return request, nil
+				}
+				var schema json.RawMessage
+				if tool, ok := offered.Tool(args[0]); ok {
+					schema = tool.Spec.InputSchema
+				}
+				var err error
+				if request.Arguments, err = terminal.Arguments(schema, args[1:]); err != nil {
+					err = usageError(cmd, err)
+				}
+				return request, err
+			}
 			change := func(o *host.Options) {
 				o.Clock = now
 				if record != "" {
 					o.RecordDir = a.path(record)
 				}
 			}
-			return a.request(cmd, tenant, upstreamFor(args[0]), call, change,
+			return a.request(cmd, tenant, args[0], upstreamFor(args[0]), call, change,
 				func(result *pipeline.Result) error { return a.printResult(result) })
 		},
 	}
@@ -75,13 +92,25 @@ func (a *app) requestFlags(cmd *cobra.Command, tenant *string) {
 	cmd.Flags().BoolVar(&a.asJSON, "json", false, "print the whole result as MCP JSON")
 }
 
-// callArguments returns the arguments given on the command line or on standard input.
+// maxWords bounds the arguments of a command line.
+const maxWords = 1000
+
+// callArguments returns the arguments given as JSON on the command line or on standard input. It returns nil if they are
+// given by name, so that the schema has to be known.
 func (a *app) callArguments(args []string) (json.RawMessage, error) {
-	if len(args) == 0 {
+	switch {
+	case len(args) == 0:
 		return json.RawMessage("{}"), nil
+	case len(args) > 1 || terminal.IsPair(args[0]):
+		return nil, nil
 	}
-	text := []byte(args[0])
-	if args[0] == "-" {
+	return a.jsonArguments(args[0])
+}
+
+// jsonArguments returns the arguments in a JSON object, or on standard input for "-".
+func (a *app) jsonArguments(given string) (json.RawMessage, error) {
+	text := []byte(given)
+	if given == "-" {
 		var err error
 		if text, err = io.ReadAll(io.LimitReader(a.stdin, maxArguments+1)); err != nil {
 			return nil, fmt.Errorf("read the arguments: %w", err)
@@ -111,10 +140,15 @@ func parseClock(text string) (func() time.Time, error) {
 // large component would never be in the cache and would be interpreted at every call.
 const compileGrace = 2 * time.Minute
 
-// request starts the upstream servers that wanted selects, sends one request and passes the result to show. change may
-// alter the options of the host; it may be nil.
-func (a *app) request(cmd *cobra.Command, tenant string, wanted func(*mcpclient.Spec) bool, request abi.Request,
-	change func(*host.Options), show func(*pipeline.Result) error) (err error) {
+// fixed is a request that does not depend on what is offered.
+func fixed(request abi.Request) func(*catalog.View) (abi.Request, error) {
+	return func(*catalog.View) (abi.Request, error) { return request, nil }
+}
+
+// request starts the upstream servers that wanted selects, sends the request that build returns for what is offered, and
+// passes the result to show. name is what it is for. change may alter the options of the host; it may be nil.
+func (a *app) request(cmd *cobra.Command, tenant, name string, wanted func(*mcpclient.Spec) bool,
+	build func(*catalog.View) (abi.Request, error), change func(*host.Options), show func(*pipeline.Result) error) (err error) {
 	c, err := a.config(cmd)
 	if err != nil {
 		return err
@@ -138,10 +172,14 @@ func (a *app) request(cmd *cobra.Command, tenant string, wanted func(*mcpclient.
 		return err
 	}
 	defer func() { err = closing(h, err) }()
-	if other := inspect.OtherVersion(h.Plugins(), request.Name); other != "" {
+	if other := inspect.OtherVersion(h.Plugins(), name); other != "" {
 		printf(a.stderr, "hako: %s\n", other)
 	}
 	return a.connectUpstreams(cmd.Context(), c, h.Catalog(), wanted, func([]mcpclient.Status) error {
+		request, err := build(h.View(terminalCaller(c.Locale, tenant)))
+		if err != nil {
+			return err
+		}
 		result, err := a.send(cmd.Context(), h, c.Locale, tenant, request)
 		if err != nil {
 			return err
@@ -184,7 +222,7 @@ func callError(h *host.Host, err error) error {
 	case errors.As(err, &denied):
 		return &exitError{exitNotAllowed, err}
 	case errors.As(err, &missing) && missing.Hint == "" && len(missing.Near) == 0:
-		missing.Hint = inspect.Hint(h, missing.Name)
+		missing.Hint = inspect.Hint(h, missing.Kind, missing.Name)
 		return missing
 	case errors.Is(err, context.Canceled):
 		return context.Canceled

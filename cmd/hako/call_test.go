@@ -19,7 +19,15 @@ func TestCall(t *testing.T) {
 		stdout string
 		stderr []string
 	}{
-		"answer":         {args: []string{"probe_echo", `{"text":"こんにちは"}`}, stdout: "こんにちは\n"},
+		"answer":           {args: []string{"probe_echo", `{"text":"こんにちは"}`}, stdout: "こんにちは\n"},
+		"by name":          {args: []string{"probe_echo", "text=こんにちは"}, stdout: "こんにちは\n"},
+		"a number as text": {args: []string{"probe_echo", "text=5"}, stdout: "5\n"},
+		"another name": {args: []string{"probe_echo", "txt=a"}, code: exitFailed,
+			stderr: []string{`did you mean "text"?`}},
+		"by name and as JSON": {args: []string{"probe_echo", "text=a", "{}"}, code: exitUsage,
+			stderr: []string{`"{}" is not of the form NAME=VALUE`, "See: hako call --help"}},
+		"no such tool by name": {args: []string{"probe_ecko", "text=a"}, code: exitUsage,
+			stderr: []string{"did you mean probe_echo?"}},
 		"standard input": {args: []string{"probe_echo", "-"}, stdin: `{"text":"piped"}`, stdout: "piped\n"},
 		"no arguments": {args: []string{"probe_now", "--clock", "2026-01-02T03:04:05+09:00"},
 			stdout: "2026-01-01T18:04:05Z\n"},
@@ -91,11 +99,11 @@ func TestCallShows(t *testing.T) {
 func TestCallNotAllowed(t *testing.T) {
 	t.Parallel()
 	dir := workplace(t, "")
-	invoke(t, dir, "call", "probe_now").want(t, exitNotAllowed, "plugin probe is pending", "hako plugin approve probe")
+	invoke(t, dir, "call", "probe_now").want(t, exitNotAllowed, "plugin probe is new. To approve it: hako plugin approve probe")
 	invoke(t, dir, "plugin", "approve", "probe", "--yes").want(t, exitOK)
 	invoke(t, dir, "call", "probe_now").want(t, exitOK)
 	invoke(t, dir, "plugin", "revoke", "probe").want(t, exitOK, "Revoked")
-	invoke(t, dir, "call", "probe_now").want(t, exitNotAllowed, "plugin probe is revoked")
+	invoke(t, dir, "call", "probe_now").want(t, exitNotAllowed, "plugin probe was revoked on ")
 }
 
 // TestCallSettings: prefix, configuration and limits of a plugin come from the file.

@@ -3,6 +3,7 @@ package main
 import (
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +23,38 @@ func (a *app) completeTools(cmd *cobra.Command, args []string, _ string) ([]cobr
 		}
 		return names
 	})
+}
+
+// completeCall proposes the tools that can be called, and after a tool the names and values of its arguments.
+func (a *app) completeCall(cmd *cobra.Command, args []string, word string) ([]cobra.Completion,
+	cobra.ShellCompDirective) {
+	if len(args) == 0 {
+		return a.completeTools(cmd, args, word)
+	}
+	names, directive := a.complete(cmd, nil, func(v *view) (names []cobra.Completion) {
+		tool, ok := v.host.Catalog().View().Tool(args[0])
+		if !ok {
+			return nil
+		}
+		return completePairs(terminal.Parameters(tool.Spec.InputSchema), args[1:], word)
+	})
+	return names, directive | cobra.ShellCompDirectiveNoSpace | cobra.ShellCompDirectiveKeepOrder
+}
+
+// completePairs proposes NAME= for what is not given yet, and the values for a name that has few of them.
+func completePairs(parameters []terminal.Parameter, given []string, word string) (pairs []cobra.Completion) {
+	name, _, named := strings.Cut(word, "=")
+	for _, p := range parameters {
+		switch {
+		case named && p.Name == name:
+			for _, value := range p.Values {
+				pairs = append(pairs, p.Name+"="+value)
+			}
+		case !named && !slices.ContainsFunc(given, func(pair string) bool { return strings.HasPrefix(pair, p.Name+"=") }):
+			pairs = append(pairs, cobra.CompletionWithDesc(p.Name+"=", terminal.Summary(p.Description)))
+		}
+	}
+	return pairs
 }
 
 // completePlugins proposes plugins that are in one of the states, or all.

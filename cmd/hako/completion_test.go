@@ -18,7 +18,8 @@ func TestCompletion(t *testing.T) {
 		"plugins to revoke": {dir, []string{"plugin", "revoke", ""}, "probe\tactive"},
 		"plugins that wait": {waiting, []string{"plugin", "approve", ""}, "probe\tpending"},
 		"none that wait":    {dir, []string{"plugin", "approve", ""}, ""},
-		"no second tool":    {dir, []string{"call", "probe_echo", ""}, ""},
+		"arguments":         {dir, []string{"call", "probe_echo", ""}, "text="},
+		"no second value":   {dir, []string{"call", "probe_echo", "text=a", ""}, ""},
 		"clients":           {dir, []string{"mcp-config", "v"}, "vscode"},
 		"commands":          {dir, []string{"pl"}, "plugin\tList, approve"},
 	}

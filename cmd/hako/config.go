@@ -37,7 +37,7 @@ func (a *app) checkConfig(v *view) error {
 	if err := server.CheckStart(v.config, v.host); err != nil {
 		return err
 	}
-	printRemedies(a.stderr, v.plugins)
+	printRemedies(a.stderr, v.plugins, v.config.Locale)
 	for _, note := range doctor.UnusedSettings(v.config, v.plugins) {
 		printf(a.stderr, "%s\n", "warning: "+note)
 	}

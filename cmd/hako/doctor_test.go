@@ -20,7 +20,7 @@ func TestDoctor(t *testing.T) {
 	invoke(t, dir, "doctor").want(t, exitOK, "commands: ", "ok       configuration: "+filepath.Join(dir, "hako.yaml"),
 		"ok       policy: there is no policy file",
 		"ok       store: "+filepath.Join(dir, "hako.store"), "ok       memory: plugins may use 2GiB together",
-		"warning  plugin probe: pending", "-> plugin probe is new: hako plugin approve probe", "0 in service")
+		"warning  plugin probe: pending", "-> hako plugin approve probe", "0 in service")
 	if _, err := os.Stat(filepath.Join(dir, "hako.store")); err == nil {
 		t.Error("looking makes the store")
 	}

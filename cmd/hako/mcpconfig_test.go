@@ -5,8 +5,10 @@ import (
 	"encoding/json"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -186,4 +188,41 @@ func TestMCPConfigFails(t *testing.T) {
 	invoke(t, t.TempDir(), "mcp-config", "zed", "--command").want(t, exitUsage, "no command")
 	invoke(t, t.TempDir(), "mcp-config", "codex", "--link").want(t, exitUsage, "no links")
 	invoke(t, t.TempDir(), "mcp-config", "codex", "--oauth").want(t, exitUsage, "no http.auth.oauth", "--url")
+}
+
+// TestMCPConfigToken: where the entry refers to a token, the next step says what that is.
+func TestMCPConfigToken(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	hash := "sha256:" + strings.Repeat("0", 64)
+	put(t, filepath.Join(dir, "hako.yaml"), []byte("http: {auth: {tokens: [{name: ci, hash: '"+hash+"'}]}}\n"))
+	invoke(t, dir, "mcp-config", "claude-code", "--http").want(t, exitOK, "with HAKO_TOKEN set", "hako token new NAME")
+	invoke(t, dir, "mcp-config", "zed", "--http").want(t, exitOK, "in place of YOUR_TOKEN")
+	if o := invoke(t, dir, "mcp-config", "claude-code"); strings.Contains(o.stderr, "HAKO_TOKEN") {
+		t.Errorf("over stdio there is no token: %s", o)
+	}
+}
+
+// TestPickClient: without a name, the only client that is installed is meant.
+func TestPickClient(t *testing.T) {
+	t.Parallel()
+	for installed, want := range map[string]string{
+		"claude":       "claude-code",
+		"code":         "vscode",
+		"":             "none of the known clients is installed here: name one of a",
+		"claude codex": "several clients are installed here: name one of claude-code, codex",
+	} {
+		got, err := pickClient(nil, []string{"a"}, func(program string) (string, error) {
+			if slices.Contains(strings.Fields(installed), program) {
+				return program, nil
+			}
+			return "", exec.ErrNotFound
+		})
+		if err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%q: %s, want %s", installed, got, want)
+		}
+	}
 }

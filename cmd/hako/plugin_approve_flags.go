@@ -54,6 +54,9 @@ func (f *approveFlags) propose(file *grant.File, c *config.Config, roots grant.R
 		return nil, grant.Grants{}, err
 	}
 	if err := proposal.Settle(chosen); err != nil {
+		if m := p.Manifest; len(grant.ChoiceErrors(err)) > 0 {
+			err = fmt.Errorf("%w\nFor example: %s", err, grant.ApproveCommand(m.Name, m.Permissions, proposal.Before))
+		}
 		return nil, grant.Grants{}, err
 	}
 	grants, err := proposal.Grants(c.Plugin[p.Name].Config)

@@ -179,7 +179,7 @@ func TestApproveFails(t *testing.T) {
 	}{
 		"no such plugin": {[]string{"prob"}, `unknown plugin "prob": did you mean "probe"?`},
 		"not a plugin":   {[]string{"text.wasm"}, "not a Wasm module"},
-		"no folder":      {[]string{"probe"}, "hako plugin approve probe --mount workspace=DIR"},
+		"no folder":      {[]string{"probe"}, "hako plugin approve probe --mount workspace=./workspace"},
 		"no such folder": {[]string{"probe", "--mount", "workspace=nowhere"}, "create it, or"},
 		"not a folder":   {[]string{"probe", "--mount", "workspace=hako.yaml"}, "is not a folder"},
 		"no such mount": {[]string{"probe", "--mount", "workspac=.", "--mount", "workspace=."},

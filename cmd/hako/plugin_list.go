@@ -29,7 +29,7 @@ func (a *app) pluginListCommand() *cobra.Command {
 					return printf(a.stderr, "There are no plugins: name a folder with --plugins, "+
 						"or start one with hako plugin new\n")
 				}
-				defer printRemedies(a.stderr, v.plugins)
+				defer printRemedies(a.stderr, v.plugins, v.config.Locale)
 				return printPlugins(a.stdout, v.plugins, signers)
 			})
 		},
@@ -41,16 +41,16 @@ const maxSigner = 40
 
 // printPlugins prints a line for each plugin.
 func printPlugins(out io.Writer, list []host.Status, signers inspect.Signers) error {
-	return printTable(out, "", list, func(p host.Status) []any {
+	return printWide(out, "NAME\tVERSION\tSTATE\tSIGNER\tTOOLS", list, func(p host.Status) []any {
 		return []any{p.Title(), p.Version, p.State, clip.Runes(signers.Text(&p), maxSigner),
 			strings.Join(p.Tools, ", ")}
 	})
 }
 
 // printRemedies prints what is to be done about plugins that are not in service, and warnings about those that are.
-func printRemedies(out io.Writer, list []host.Status) {
+func printRemedies(out io.Writer, list []host.Status, language string) {
 	for _, p := range list {
-		if note := inspect.Remedy(p); note != "" {
+		if note := inspect.Remedy(p, language); note != "" {
 			printf(out, "%s\n", note)
 		}
 	}

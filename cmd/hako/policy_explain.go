@@ -26,7 +26,7 @@ before it do not. Without --arguments it shows what depends on them.`,
 			var input json.RawMessage
 			err := inspect.CheckInput(caller.Token, given)
 			if err == nil && given != "" {
-				input, err = a.callArguments([]string{given})
+				input, err = a.jsonArguments(given)
 			}
 			if err != nil {
 				return usageError(cmd, err)

@@ -13,15 +13,18 @@ import (
 func (a *app) promptCommand() *cobra.Command {
 	var tenant string
 	cmd := &cobra.Command{
-		Use:   "prompt NAME [ARGUMENTS]",
+		Use:   "prompt NAME [ARGUMENTS | NAME=VALUE ...]",
 		Short: "Get a prompt",
-		Long: `Get a prompt with its arguments filled in, the same way as an MCP client does. ARGUMENTS is a JSON object
-of texts, or - to read it from standard input. Each message is printed after its role. The exit codes are those of "hako
+		Long: `Get a prompt with its arguments filled in, the same way as an MCP client does. Arguments are texts, by name
+as NAME=VALUE, or in a JSON object, or - to read that from standard input. Each message is printed after its role. The exit codes are those of "hako
 call".`,
-		Example: `  hako prompt plan_day '{"date":"2026-05-01"}'`,
-		Args:    arguments(1, 2),
+		Example: `  hako prompt plan_day date=2026-05-01`,
+		Args:    arguments(1, maxWords),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			input, err := a.callArguments(args[1:])
+			if err == nil && input == nil {
+				input, err = terminal.Arguments([]byte(`{"additionalProperties":{"type":"string"}}`), args[1:])
+			}
 			if err == nil {
 				err = json.Unmarshal(input, &map[string]string{})
 			}
@@ -29,7 +32,7 @@ call".`,
 				return usageError(cmd, err)
 			}
 			request := abi.Request{Method: abi.GetPrompt, Name: args[0], Arguments: input}
-			return a.request(cmd, tenant, upstreamFor(args[0]), request, nil, func(result *pipeline.Result) error {
+			return a.request(cmd, tenant, args[0], upstreamFor(args[0]), fixed(request), nil, func(result *pipeline.Result) error {
 				if a.asJSON {
 					return a.printJSON(terminal.NewPromptResult(result.Response))
 				}

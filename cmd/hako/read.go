@@ -21,7 +21,7 @@ bytes, but not on a terminal. The exit codes are those of "hako call".`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			request := abi.Request{Method: abi.ReadResource, URI: args[0]}
 			wanted := func(s *mcpclient.Spec) bool { return s.OwnsResource(args[0]) }
-			return a.request(cmd, tenant, wanted, request, nil, func(result *pipeline.Result) error {
+			return a.request(cmd, tenant, "", wanted, fixed(request), nil, func(result *pipeline.Result) error {
 				if a.asJSON {
 					return a.printJSON(terminal.NewResourceResult(result.Response))
 				}

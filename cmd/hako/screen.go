@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -75,6 +76,22 @@ func printTable[T any](out io.Writer, heading string, rows []T, columns func(T) 
 		printf(table, strings.TrimSuffix(strings.Repeat("%v\t", len(values)), "\t")+"\n", values...)
 	}
 	return table.Flush()
+}
+
+// printWide is printTable for rows of any length. At a terminal it has the heading, and each row takes one line; for other
+// programs the rows are whole, without a heading.
+func printWide[T any](out io.Writer, heading string, rows []T, columns func(T) []any) error {
+	if !terminal.IsTerminal(out) {
+		return printTable(out, "", rows, columns)
+	}
+	if len(rows) == 0 {
+		return nil
+	}
+	var table bytes.Buffer
+	if err := printTable(&table, heading, rows, columns); err != nil {
+		return err
+	}
+	return printf(out, "%s", block(terminal.Fit(out, table.String())))
 }
 
 func moment(t time.Time) string {

@@ -162,7 +162,7 @@ func printGreeting(to io.Writer, version string, c *config.Config, url, console 
 	_ = printTable(out, "", plugins, func(p host.Status) []any {
 		what := strings.Join(p.Tools, ", ")
 		if p.State != host.Active {
-			what = p.Reason
+			what = p.Explain(c.Locale)
 		}
 		return []any{"  " + p.Title(), p.State, what}
 	})

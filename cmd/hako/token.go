@@ -17,6 +17,7 @@ import (
 	"github.com/hako-run/hako/host/frontend/console"
 	"github.com/hako-run/hako/host/govern/audit"
 	"github.com/hako-run/hako/host/store"
+	"github.com/hako-run/hako/internal/strictyaml"
 )
 
 func (a *app) tokenCommand() *cobra.Command {
@@ -48,7 +49,7 @@ func (f *tokenFlags) check(cmd *cobra.Command, name string) (err error) {
 		}
 	}
 	if f.Role != "" && !slices.Contains(console.Roles, console.Role(f.Role)) {
-		return usageError(cmd, fmt.Errorf("unknown role %q: use viewer, approver or admin", f.Role))
+		return usageError(cmd, strictyaml.Unknown("role", f.Role, []string{"viewer", "approver", "admin"}))
 	}
 	return nil
 }

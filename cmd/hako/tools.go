@@ -12,6 +12,7 @@ import (
 	"github.com/hako-run/hako/host/app/config"
 	"github.com/hako-run/hako/host/app/inspect"
 	"github.com/hako-run/hako/host/frontend/terminal"
+	"github.com/hako-run/hako/host/govern/policy"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
@@ -26,6 +27,8 @@ each tool or as a JSON list of their names, descriptions and parameters.
 
 The command starts upstream MCP servers and stops them at the end.
 
+What the policy denies to you at the terminal whatever the arguments is left out, as it is for clients.
+
 With --tenant the list is without the tools of plugins that need a credential which neither the tenant nor everybody
 has.`,
 		Args: arguments(0, 0),
@@ -34,11 +37,16 @@ has.`,
 			if !ok {
 				return usageError(cmd, strictyaml.Unknown("format", format, slices.Collect(maps.Keys(toolFormats))))
 			}
-			return a.withTools(cmd, func(v *view) error {
+			return a.withPolicy(cmd, func(v *view, p *policy.Policy) error {
 				if err := v.config.CheckTenant(tenant); err != nil {
 					return err
 				}
-				return print(a, v, inspect.Tools(v.host, terminalCaller(v.config.Locale, tenant)))
+				list, denied := inspect.Tools(v.host, terminalCaller(v.config.Locale, tenant), p)
+				if denied > 0 {
+					defer printf(a.stderr, "%s not listed: the policy always denies them to you here (hako policy table)\n",
+						terminal.Count(denied, "tool"))
+				}
+				return print(a, v, list)
 			})
 		},
 	}
@@ -57,7 +65,7 @@ has.`,
 // toolFormats print tools. The table names what else there would be on standard error.
 var toolFormats = map[string]func(*app, *view, []inspect.ToolInfo) error{
 	"table": func(a *app, v *view, list []inspect.ToolInfo) error {
-		defer printRemedies(a.stderr, v.plugins)
+		defer printRemedies(a.stderr, v.plugins, v.config.Locale)
 		return printTools(a.stdout, list)
 	},
 	"text": func(a *app, v *view, list []inspect.ToolInfo) error {
@@ -68,10 +76,10 @@ var toolFormats = map[string]func(*app, *view, []inspect.ToolInfo) error{
 	"tokens": func(a *app, _ *view, list []inspect.ToolInfo) error { return printToolTokens(a.stdout, list) },
 }
 
-// printTools prints a line for each tool.
+// printTools prints a line for each tool, with the first sentence of its description.
 func printTools(out io.Writer, list []inspect.ToolInfo) error {
-	return printTable(out, "", list, func(t inspect.ToolInfo) []any {
-		return []any{t.Name, t.Plugin, terminal.Summary(t.Description)}
+	return printWide(out, "NAME\tPLUGIN\tDESCRIPTION", list, func(t inspect.ToolInfo) []any {
+		return []any{t.Name, t.Plugin, terminal.Sentence(strings.Join(strings.Fields(t.Description), " "))}
 	})
 }
 

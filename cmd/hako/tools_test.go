@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -58,5 +59,22 @@ func TestToolsPending(t *testing.T) {
 	o.want(t, exitOK, "pending", "hako plugin approve probe")
 	if o.stdout != "" {
 		t.Errorf("a pending plugin's tools are listed: %s", o)
+	}
+}
+
+// TestToolsDenied: what the policy always denies at the terminal is counted, not listed.
+func TestToolsDenied(t *testing.T) {
+	t.Parallel()
+	dir := approved(t, "")
+	put(t, filepath.Join(dir, "hako.policy.yaml"), []byte(`version: 1
+default: allow
+rules:
+  - {name: never, action: deny, tools: [probe_echo, probe_now]}
+  - {name: sometimes, action: deny, tools: [probe_fail], frontends: [mcp-http]}
+`))
+	o := invoke(t, dir, "tools")
+	o.want(t, exitOK, "2 tools not listed: the policy always denies them")
+	if strings.Contains(o.stdout, "probe_echo") || !strings.Contains(o.stdout, "probe_fail") {
+		t.Errorf("listed: %s", o)
 	}
 }

@@ -47,6 +47,11 @@ type Consent struct {
 	dir string
 }
 
+// Declined reports whether the plugin was never approved and is not wanted; see File.Decline.
+func (c *Consent) Declined() bool {
+	return !c.RevokedAt.IsZero() && c.ApprovedBy == "" && c.ApprovedAt.IsZero()
+}
+
 // HTTPMapping are the operator's settings for one HTTP permission.
 type HTTPMapping struct {
 	// URL, if not empty, is granted instead of the URL in the manifest: a narrower one, or another server.
@@ -103,8 +108,7 @@ func (c *Consent) checkMounts() error {
 
 func notMapped(plugin, mount string) error {
 	return choiceError("mounts."+mount+".dir", bilingual("choose a folder", "フォルダーを指定してください"),
-		fmt.Sprintf("plugin %[1]s: mount %[2]q is not mapped to a folder: hako plugin approve %[1]s --mount %[2]s=DIR",
-			plugin, mount))
+		fmt.Sprintf("plugin %[1]s: mount %[2]q is not mapped to a folder: choose one with --mount %[2]s=DIR", plugin, mount))
 }
 
 func (c *Consent) checkHTTP() error {

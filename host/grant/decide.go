@@ -17,7 +17,7 @@ const (
 	Pending State = "pending"
 	// Approved plugins may run.
 	Approved State = "approved"
-	// Revoked plugins were approved once and may not run any more.
+	// Revoked plugins were approved once and may not run any more, or are not wanted.
 	Revoked State = "revoked"
 )
 
@@ -35,8 +35,8 @@ const (
 // Decision is the result of Decide for one version of a plugin.
 type Decision struct {
 	State State
-	// Reason explains why the plugin is pending or revoked, with the remedy. It is empty for an approved plugin.
-	Reason string
+	// Reason explains why the plugin is pending or revoked. It is zero for an approved plugin.
+	Reason Reason
 	// NeedsConsent reports that the operator's consent is the remedy.
 	NeedsConsent bool
 	// Additions are the permissions of a pending version beyond the consent, in English.
@@ -53,10 +53,16 @@ type Decision struct {
 func (f *File) Decide(m *manifest.Manifest, digest string, rule UpdateRule) Decision {
 	c, ok := f.lookup(m.Name)
 	if !ok {
-		return pending(m, "plugin %s is new", m.Name)
+		return pending(m, nil, bilingual("plugin %s is new", "プラグイン %s はまだ承認されていません", m.Name))
 	}
 	if !c.RevokedAt.IsZero() {
-		d := pending(m, "plugin %s was revoked on %s", m.Name, c.RevokedAt.Format(time.DateOnly))
+		cause := bilingual("plugin %s was revoked on %s", "プラグイン %s の承認は %s に取り消されました", m.Name,
+			c.RevokedAt.Format(time.DateOnly))
+		if c.Declined() {
+			cause = bilingual("plugin %s is not wanted since %s", "プラグイン %s は %s に不要とされました", m.Name,
+				c.RevokedAt.Format(time.DateOnly))
+		}
+		d := pending(m, &c, cause)
 		d.State = Revoked
 		return d
 	}
@@ -66,8 +72,12 @@ func (f *File) Decide(m *manifest.Manifest, digest string, rule UpdateRule) Deci
 		asked.Limits, asked.Claims = c.Asked.Limits, c.Asked.Claims
 	}
 	if additions := Additions(c.Asked, asked, "en"); len(additions) > 0 {
-		d := pending(m, "plugin %s %s asks for more than was approved: %s", m.Name, m.Version,
-			strings.Join(additions, "; "))
+		d := pending(m, &c, manifest.Text{
+			"en": fmt.Sprintf("plugin %s %s asks for more than was approved: %s", m.Name, m.Version,
+				strings.Join(additions, "; ")),
+			"ja": fmt.Sprintf("プラグイン %s %s は、承認された範囲を超える権限を求めています: %s", m.Name, m.Version,
+				strings.Join(Additions(c.Asked, asked, "ja"), "、")),
+		})
 		d.Additions = additions
 		return d
 	}
@@ -78,12 +88,13 @@ func (f *File) Decide(m *manifest.Manifest, digest string, rule UpdateRule) Deci
 		update := c.updated(m, digest)
 		return Decision{State: Approved, Consent: &update, Unrecorded: true}
 	}
-	return pending(m, "the file of plugin %s has changed since version %s was approved", m.Name, c.Version)
+	return pending(m, &c, bilingual("the file of plugin %s has changed since version %s was approved",
+		"プラグイン %s のファイルは、バージョン %s が承認された後に変わりました", m.Name, c.Version))
 }
 
-func pending(m *manifest.Manifest, format string, args ...any) Decision {
-	return Decision{State: Pending, NeedsConsent: true,
-		Reason: fmt.Sprintf(format, args...) + ": hako plugin approve " + m.Name}
+// pending is the decision about a plugin that waits for consent. before is an earlier consent, or nil.
+func pending(m *manifest.Manifest, before *Consent, cause manifest.Text) Decision {
+	return Decision{State: Pending, NeedsConsent: true, Reason: Reason{Cause: cause}.withApproval(m, before)}
 }
 
 // updated returns the consent for a new version that asks for no more.

@@ -28,8 +28,15 @@ func TestDecide(t *testing.T) {
 	if err := f.Revoke(t.Context(), "revoked", "aki"); err != nil {
 		t.Fatal(err)
 	}
-	gone := same
-	gone.Name = "revoked"
+	gone, unwanted := same, same
+	gone.Name, unwanted.Name = "revoked", "unwanted"
+	unwanted.Permissions = permissions(jma, workspace)
+	if err := f.Decline(t.Context(), &unwanted, digestA, "aki"); err != nil {
+		t.Fatal(err)
+	}
+	if f = open(t, f.String()); len(f.Consents()) != 3 {
+		t.Fatalf("%d consents after another reading", len(f.Consents()))
+	}
 
 	for _, c := range []struct {
 		name     string
@@ -40,24 +47,30 @@ func TestDecide(t *testing.T) {
 		reason   string
 	}{
 		{"approved", same, digestA, grant.Ask, grant.Approved, ""},
-		{"new", other, digestA, grant.SamePermissions, grant.Pending, "plugin other is new: hako plugin approve other"},
+		{"new", other, digestA, grant.SamePermissions, grant.Pending, "plugin other is new. To approve it: hako plugin approve other"},
 		{"changed", same, digestB, grant.Ask, grant.Pending,
-			"the file of plugin weather has changed since version 1.0.0 was approved: hako plugin approve weather"},
+			"the file of plugin weather has changed since version 1.0.0 was approved. To approve it: hako plugin approve weather"},
 		{"changed, no rule", same, digestB, "", grant.Pending, "the file of plugin weather has changed"},
 		{"changed, asks for no more", same, digestB, grant.SamePermissions, grant.Approved, ""},
 		{"changed, asks for less", less, digestB, grant.SamePermissions, grant.Approved, ""},
 		{"changed, asks for more", more, digestB, grant.SamePermissions, grant.Pending,
-			"plugin weather 1.1.0 asks for more than was approved: workspace: also asks to change and delete files: " +
-				"hako plugin approve weather"},
+			"plugin weather 1.1.0 asks for more than was approved: workspace: also asks to change and delete files. " +
+				"To approve it: hako plugin approve weather"},
 		{"the same file, asks for more", more, digestA, grant.SamePermissions, grant.Pending,
 			"asks for more than was approved"},
 		{"revoked", gone, digestA, grant.SamePermissions, grant.Revoked, "plugin revoked was revoked on "},
+		{"not wanted", unwanted, digestA, grant.SamePermissions, grant.Revoked, "plugin unwanted is not wanted since "},
+		{"not wanted, another file", unwanted, digestB, grant.Ask, grant.Revoked, "--mount workspace=./workspace"},
 		{"revoked and updated", gone, digestB, grant.SamePermissions, grant.Revoked, "plugin revoked was revoked on "},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			d := f.Decide(&c.manifest, c.digest, c.rule)
-			if d.State != c.state || !strings.Contains(d.Reason, c.reason) || c.reason == "" && d.Reason != "" {
-				t.Errorf("got %s, %q", d.State, d.Reason)
+			reason := d.Reason.In("en")
+			if d.State != c.state || !strings.Contains(reason, c.reason) || c.reason == "" && reason != "" {
+				t.Errorf("got %s, %q", d.State, reason)
+			}
+			if japanese := d.Reason.In("ja"); japanese == reason && reason != "" {
+				t.Errorf("in Japanese: %q", japanese)
 			}
 			if (d.Consent != nil) != (c.state == grant.Approved) {
 				t.Errorf("consent: %+v", d.Consent)
@@ -175,7 +188,7 @@ func TestResolve(t *testing.T) {
 		{"asked write, granted read-only", permissions(readWrite), absolute, nil,
 			grant.Grants{Mounts: []grant.Mount{{Name: "workspace", Path: filepath.Join(dir, "x")}}}, ""},
 		{"not mapped", permissions(manifest.FilePermission{Mount: "logs"}), consent, nil, grant.Grants{},
-			`mount "logs" is not mapped to a folder: hako plugin approve weather --mount logs=DIR`},
+			`mount "logs" is not mapped to a folder: choose one with --mount logs=DIR`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := grant.Resolve(&manifest.Manifest{Name: "weather", Permissions: test.asked},

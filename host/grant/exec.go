@@ -69,8 +69,7 @@ func asksFor(asked *manifest.ExecPermission, name string) bool {
 
 func noPrograms(plugin string) error {
 	return choiceError("exec.programs", bilingual("name at least one program", "プログラムを 1 つ以上指定してください"),
-		fmt.Sprintf("plugin %[1]s: no programs are named that it may run: hako plugin approve %[1]s --program git "+
-			"--program ls", plugin))
+		fmt.Sprintf("plugin %s: no programs are named that it may run: name them with --program", plugin))
 }
 
 func notAsked(plugin, name string, asked *manifest.ExecPermission) error {

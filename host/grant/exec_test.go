@@ -46,7 +46,7 @@ func TestExecRefuses(t *testing.T) {
 		want  string
 	}{
 		"no programs": {programs("*"), grant.Exec{},
-			"no programs are named that it may run: hako plugin approve shell --program git"},
+			"no programs are named that it may run: name them with --program"},
 		"none of its own": {programs("git"), grant.Exec{}, "no programs are named"},
 		"not asked for": {programs("git"), grant.Exec{Programs: []string{"ls"}},
 			"it does not ask to run ls, only git"},

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/internal/strictyaml"
 )
 
@@ -146,6 +147,26 @@ func (f *File) Revoke(ctx context.Context, name, by string) error {
 		if c.RevokedAt.IsZero() {
 			c.RevokedAt, c.RevokedBy = time.Now().UTC().Truncate(time.Second), by
 			consents[name] = c
+		}
+		return nil
+	})
+}
+
+// Decline records that a plugin is not wanted: no version of it is asked about again, until it is approved. m is its
+// manifest and digest the digest of its file; by names the person. An earlier consent is revoked. For errors see Approve.
+func (f *File) Decline(ctx context.Context, m *manifest.Manifest, digest, by string) error {
+	c := Consent{Name: m.Name, Version: m.Version, Digest: digest, Asked: sortedPermissions(m.Permissions),
+		RevokedAt: time.Now().UTC().Truncate(time.Second), RevokedBy: by}
+	if err := c.check(); err != nil {
+		return err
+	}
+	err := f.Revoke(ctx, m.Name, by)
+	if !errors.Is(err, ErrNoConsent) {
+		return err
+	}
+	return f.update(ctx, func(consents map[string]Consent) error {
+		if _, meanwhile := consents[m.Name]; !meanwhile {
+			consents[m.Name] = c
 		}
 		return nil
 	})

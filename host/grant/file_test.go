@@ -188,7 +188,7 @@ func TestApproveRefuses(t *testing.T) {
 		"name":   {func(c *grant.Consent) { c.Name = "../x" }, `"../x": the name is not a valid plugin name`},
 		"digest": {func(c *grant.Consent) { c.Digest = "abc" }, "the digest must be sha256:"},
 		"unmapped mount": {func(c *grant.Consent) { c.Mounts = nil },
-			`mount "workspace" is not mapped to a folder: hako plugin approve weather --mount workspace=DIR`},
+			`mount "workspace" is not mapped to a folder: choose one with --mount workspace=DIR`},
 		"unknown mount": {func(c *grant.Consent) { c.Mounts["workspce"] = grant.Mount{Path: "x"} },
 			`unknown mount "workspce": did you mean "workspace"?`},
 		"no folder": {func(c *grant.Consent) { c.Mounts["workspace"] = grant.Mount{} },

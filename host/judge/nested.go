@@ -13,6 +13,8 @@ type nested struct {
 	unknown  string   // why some of them are not known; empty if all are known
 }
 
+const unknownScript = "the content of a script is not known beforehand"
+
 // setUnknown records the first reason why commands are not known.
 func (in *nested) setUnknown(format string, args ...any) {
 	if in.unknown == "" {
@@ -51,7 +53,7 @@ func nestedCommands(c *Command) (nested, error) {
 	case name == "trap" && len(c.Argv) > 2:
 		return nested{lines: c.Argv[1:2]}, nil
 	case name == "source" || name == ".":
-		return nested{unknown: "the content of a script is not known beforehand"}, nil
+		return nested{unknown: unknownScript}, nil
 	case c.args != nil && c.args.wrapper != nil:
 		return c.args.start(c)
 	}

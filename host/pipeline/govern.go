@@ -13,6 +13,7 @@ import (
 	"github.com/hako-run/hako/host/govern/approval"
 	"github.com/hako-run/hako/host/govern/policy"
 	"github.com/hako-run/hako/host/govern/quota"
+	"github.com/hako-run/hako/host/judge"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/trace"
 	"github.com/hako-run/hako/internal/callclock"
@@ -234,10 +235,7 @@ func (p *Pipeline) ask(ctx context.Context, c *served, q *approval.Question, pro
 func (p *Pipeline) asker(c *served) func(context.Context, broker.Question) error {
 	return func(ctx context.Context, about broker.Question) error {
 		q := p.question(c)
-		q.Detail, q.Rule = about.Text, about.Rule
-		if about.Reason != "" {
-			q.Reason = manifest.Text{"en": about.Reason}
-		}
+		q.Detail, q.Rule, q.Reason = about.Text, about.Rule, judge.Explain(about.Reason)
 		prompter := c.Prompter
 		prompter.Later, prompter.Reply = false, nil
 		err := p.ask(ctx, c, q, prompter)

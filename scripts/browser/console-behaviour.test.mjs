@@ -305,9 +305,11 @@ describe('plugins', () => {
     await limits.getByText('6,000 a minute').waitFor()
     await limits.getByText('30s').waitFor()
   })
-  opened('a file that cannot be read says why', { hash: '#/plugins' }, async page => {
+  const unreadable = answers().plugins.items.find(plugin => plugin.file === 'notes.wasm')
+  opened('a file that cannot be read says why', { hash: '#/plugins', more: { 'plugins/notes.wasm': { ...unreadable, path: '/plugins/notes.wasm', asks: [], gets: [], tools: [], limits: {}, config: [] } } }, async page => {
     await page.locator('.opener', { hasText: 'notes.wasm' }).click()
-    await page.getByRole('dialog').getByText('notes.wasm is not a WebAssembly module').waitFor()
+    await page.locator('h1', { hasText: 'notes.wasm' }).waitFor()
+    await page.locator('.notice', { hasText: 'notes.wasm is not a WebAssembly module' }).waitFor()
   })
   const listing = { index: 'https://tools.example.com/index.yaml', name: 'calendar' }
   opened('one is found in an index and added with two clicks', { hash: '#/find', more: { 'POST index/add': { name: 'calendar' }, 'plugins/calendar': { ...answers()['plugins/files'], name: 'calendar' } } }, async (page, host) => {

@@ -5,6 +5,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -227,10 +228,17 @@ func pluginStates(h *host.Host) (findings []Finding) {
 			}
 			findings = append(findings, compilation(h, p)...)
 			continue
+		case host.Revoked:
+			findings = append(findings, Finding{LevelOK, "plugin " + p.Title(), p.Because.Cause.In("en"), ""})
+			continue
 		case host.Broken, host.Conflict:
 			level = LevelError
 		}
 		f := Finding{level, "plugin " + p.Title(), string(p.State), p.Reason}
+		if because := p.Because; because.Remedy != nil {
+			f.Message += ": " + because.Cause.In("en")
+			f.Remedy = cmp.Or(because.Command, because.Remedy.In("en"))
+		}
 		if p.State == host.Broken {
 			f.Message, f.Remedy = "broken: "+p.Reason, "replace the file with a valid one, or remove it"
 		}

@@ -43,22 +43,28 @@ func sameFile(a, b string) bool {
 	return errA == nil && errB == nil && a == b
 }
 
-// Remedy explains why a plugin is not in service and what to do. For one in service it is a warning, or empty.
-func Remedy(plugin host.Status) string {
+// Remedy explains in a language why a plugin is not in service and what to do. For one in service it is a warning, or
+// empty.
+func Remedy(plugin host.Status, language string) string {
 	switch plugin.State {
 	case host.Active:
 		if plugin.Reason == "" {
 			return ""
 		}
 		return fmt.Sprintf("warning: plugin %s: %s", plugin.Name, plugin.Reason)
-	case host.Pending, host.Revoked:
-		return fmt.Sprintf("%s: %s", plugin.State, plugin.Reason)
+	case host.Revoked:
+		return "" // as somebody wanted it
+	case host.Pending:
+		return fmt.Sprintf("%s: %s", plugin.State, plugin.Explain(language))
 	}
-	return fmt.Sprintf("%s: %s: %s", plugin.State, plugin.Path, plugin.Reason)
+	return fmt.Sprintf("%s: %s: %s", plugin.State, plugin.Path, plugin.Explain(language))
 }
 
-// Hint returns what to do about an unknown tool.
-func Hint(h *host.Host, name string) string {
+// Hint returns what to do about an unknown tool, prompt or resource; kind is that of pipeline.NotFoundError.
+func Hint(h *host.Host, kind, name string) string {
+	if kind != "tool" {
+		return otherHint(h, kind, name)
+	}
 	var known []string
 	for _, t := range h.Catalog().View().Tools {
 		known = append(known, t.Name)
@@ -75,6 +81,22 @@ func Hint(h *host.Host, name string) string {
 		}
 	}
 	return "hako tools lists them"
+}
+
+// otherHint returns what to do about an unknown prompt or resource.
+func otherHint(h *host.Host, kind, name string) string {
+	var known []string
+	for _, p := range h.Catalog().View().Prompts {
+		known = append(known, p.Name)
+	}
+	near := strictyaml.Nearest(name, known)
+	switch {
+	case kind == "prompt" && near != "":
+		return fmt.Sprintf("did you mean %s?", near)
+	case kind == "prompt" && len(known) > 0:
+		return "known are " + strings.Join(known, ", ")
+	}
+	return fmt.Sprintf("no plugin in service has a %s of this name", kind)
 }
 
 // missingCredentials returns the credentials that a plugin asks for, if callers without a tenant have none of them.

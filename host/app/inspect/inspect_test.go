@@ -49,22 +49,26 @@ func TestNextCommands(t *testing.T) {
 	t.Parallel()
 	files := host.Status{Name: "files", State: host.Active, Tools: []string{"file_read"}}
 	weather := host.Status{Name: "weather", State: host.Active, Tools: []string{"get_weather"}}
-	unapproved := host.Status{Name: "shell", State: host.Pending, Reason: "hako plugin approve shell allows it"}
+	unapproved := host.Status{Name: "shell", State: host.Pending, NeedsConsent: true,
+		Because: grant.Reason{Command: "hako plugin approve shell --program ls"}}
+	writer := host.Status{Name: "files", State: host.Active, Tools: []string{"file_write"}}
 	account := host.Status{Name: "hr", State: host.Pending, Reason: "it waits for a credential"}
+	const connect = "hako mcp-config claude-code --url http://host.example/mcp"
 	for name, test := range map[string]struct {
 		plugins []host.Status
 		want    []string // beginnings
 	}{
-		"nothing":    {nil, []string{"hako plugin new"}},
-		"any tool":   {[]host.Status{files}, []string{"hako tools"}},
-		"weather":    {[]host.Status{files, weather}, []string{"hako call get_weather"}},
-		"unapproved": {[]host.Status{unapproved}, []string{"hako plugin approve shell"}},
-		"an account": {[]host.Status{account, files}, []string{"hako tools", "hako-dev fakes"}},
+		"nothing":  {nil, []string{"hako plugin new", connect}},
+		"any tool": {[]host.Status{files}, []string{"hako tools", connect}},
+		"weather":  {[]host.Status{files, weather}, []string{"hako call get_weather location=", connect}},
+		"shipped": {[]host.Status{unapproved, writer, weather}, []string{"hako call file_write path=", "hako call get_weather",
+			connect, "hako plugin approve shell --program ls"}},
+		"unapproved": {[]host.Status{unapproved}, []string{connect, "hako plugin approve shell --program ls"}},
+		"an account": {[]host.Status{account, files}, []string{"hako tools", connect, "hako-dev fakes"}},
 	} {
 		got := NextCommands(&config.Config{}, "http://host.example/mcp", test.plugins)
-		want := append(test.want, "hako mcp-config claude-code --url http://host.example/mcp")
-		if !slices.EqualFunc(got, want, strings.HasPrefix) {
-			t.Errorf("%s: %q, want %q", name, got, want)
+		if !slices.EqualFunc(got, test.want, strings.HasPrefix) {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/hako-run/hako/host"
@@ -9,34 +10,46 @@ import (
 	"github.com/hako-run/hako/host/frontend/terminal"
 )
 
-// NextCommands proposes commands after a start, the urgent ones first. url is the address of the MCP endpoint.
+// NextCommands proposes commands after a start. The first ones succeed on every machine; those that need a decision come
+// last. url is the address of the MCP endpoint.
 func NextCommands(c *config.Config, url string, plugins []host.Status) []string {
-	var lines []string
-	tool, accounts := "", false
+	var calls, approvals []string
+	tools, accounts := false, false
 	for _, plugin := range plugins {
-		approve := "hako plugin approve " + plugin.Name
 		switch {
-		case plugin.State == host.Pending && strings.Contains(plugin.Reason, approve):
-			lines = append(lines, approve+FolderFlags(c))
+		case plugin.State == host.Pending && plugin.NeedsConsent:
+			approvals = append(approvals, plugin.Because.Command+FolderFlags(c))
 		case plugin.State == host.Pending:
 			accounts = true // it waits for a credential
 		}
-		if plugin.State == host.Active && len(plugin.Tools) > 0 && (tool == "" || plugin.Name == "weather") {
-			tool = plugin.Tools[0]
+		if plugin.State != host.Active {
+			continue
+		}
+		tools = tools || len(plugin.Tools) > 0
+		for _, example := range examples {
+			if slices.Contains(plugin.Tools, example.tool) {
+				calls = append(calls, "hako call "+example.tool+" "+example.arguments)
+			}
 		}
 	}
 	switch {
-	case tool == "get_weather":
-		lines = append(lines, `hako call get_weather '{"location":"東京"}'`)
-	case tool != "":
-		lines = append(lines, "hako tools"+FolderFlags(c))
+	case len(calls) > 0:
+	case tools:
+		calls = []string{"hako tools" + FolderFlags(c)}
 	case len(plugins) == 0:
-		lines = append(lines, "hako plugin new hello")
+		calls = []string{"hako plugin new hello"}
 	}
+	lines := append(calls, "hako mcp-config claude-code --url "+url)
 	if accounts {
 		lines = append(lines, "hako-dev fakes          tries the tools that need accounts, without any")
 	}
-	return append(lines, "hako mcp-config claude-code --url "+url)
+	return append(lines, approvals...)
+}
+
+// examples are calls of shipped tools for everybody's first minutes.
+var examples = []struct{ tool, arguments string }{
+	{"file_write", "path=hello.txt content=hello overwrite=true"},
+	{"get_weather", "location=東京"},
 }
 
 // NextStep proposes what to do with a plugin that is in service since its approval. It may be empty.

@@ -112,7 +112,7 @@ func Tool(h *host.Host, name string) (*catalog.Tool, error) {
 	}
 	missing := &pipeline.NotFoundError{Kind: "tool", Name: name, Near: strictyaml.Suggest(name, known)}
 	if len(missing.Near) == 0 {
-		missing.Hint = Hint(h, name)
+		missing.Hint = Hint(h, "tool", name)
 	}
 	return nil, missing
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/hako-run/hako/host"
+	"github.com/hako-run/hako/host/govern/policy"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/internal/toolschema"
 )
@@ -19,11 +20,18 @@ type ToolInfo struct {
 	Plugin       string          `json:"plugin"`
 }
 
-// Tools returns the tools that a caller is offered and can use. Whether the policy allows calls is not looked at.
-func Tools(h *host.Host, caller pipeline.Caller) []ToolInfo {
-	list, locale := []ToolInfo{}, caller.Locale
+// Tools returns the tools that a caller is offered and can use, and counts those of them that the policy denies
+// whatever the arguments, which are left out as in the lists of clients.
+func Tools(h *host.Host, caller pipeline.Caller, rules *policy.Policy) (list []ToolInfo, denied int) {
+	list = []ToolInfo{}
+	locale := caller.Locale
+	who := policy.Caller{User: caller.User, Tenant: caller.Tenant, Frontend: caller.Frontend}
 	for _, t := range h.View(caller).Tools {
 		if !h.Offered(caller.Tenant, t) {
+			continue
+		}
+		if !t.Source.Own && !rules.Visible(who.Call(t.Name, t.Source.Name, t.Hints())) {
+			denied++
 			continue
 		}
 		t = h.Described(caller, t)
@@ -33,7 +41,7 @@ func Tools(h *host.Host, caller pipeline.Caller) []ToolInfo {
 			Plugin: t.Source.Name,
 		})
 	}
-	return list
+	return list, denied
 }
 
 // Tokens estimates how much of a model's context the tool takes; see toolschema.Tokens.

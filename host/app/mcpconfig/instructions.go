@@ -42,8 +42,14 @@ func (client Client) Instructions(c *config.Config, dir string, o Options) (*Ins
 		return nil, err
 	}
 	i := new(Instructions)
-	if o.OAuth {
+	switch {
+	case o.OAuth:
 		i.After = fmt.Sprintf("Then log in: "+client.Login, o.Name)
+	case strings.Contains(s.Token, "HAKO_TOKEN"):
+		i.After = "The token is not in it: the client reads it from its environment. Start the client with HAKO_TOKEN set " +
+			"to one of your tokens, which hako token new NAME makes."
+	case s.Token == zedToken:
+		i.After = "Write one of your tokens in place of " + zedToken + ": hako token new NAME makes one."
 	}
 	switch {
 	case o.Command && client.Command == nil:

@@ -9,7 +9,9 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/hako-run/hako/internal/strictyaml"
@@ -17,6 +19,8 @@ import (
 
 // Client is one MCP client: the form in which it lists its servers.
 type Client struct {
+	// Program is the client's program, by which Installed finds it. Empty: it has none with a fixed name.
+	Program string
 	// File is the file to paste a document into, and what to do then.
 	File string
 	// Token is the reference in the client's configuration to a token that is kept elsewhere. Empty: the client has no
@@ -74,6 +78,9 @@ func typed(s Server) object {
 	return entry
 }
 
+// zedToken stands for the token in Zed's settings, which have no references to one.
+const zedToken = "YOUR_TOKEN"
+
 // Clients are the known clients, by the name that "hako mcp-config" takes.
 var Clients = map[string]Client{
 	"claude-desktop": {
@@ -82,49 +89,70 @@ var Clients = map[string]Client{
 		Document: under("mcpServers", usual("")),
 	},
 	"claude-code": {
-		File:  ".mcp.json in the root of your project, or ~/.claude.json for all projects",
-		Token: "${HAKO_TOKEN}", Login: "start claude, type /mcp and choose %s", Document: under("mcpServers", typed),
+		Program: "claude",
+		File:    ".mcp.json in the root of your project, or ~/.claude.json for all projects",
+		Token:   "${HAKO_TOKEN}", Login: "start claude, type /mcp and choose %s", Document: under("mcpServers", typed),
 		Command: claudeCommand,
 	},
 	"codex": {
-		File: "~/.codex/config.toml", Token: "HAKO_TOKEN", Login: "run: codex mcp login %s", Document: codexDocument,
+		Program: "codex",
+		File:    "~/.codex/config.toml", Token: "HAKO_TOKEN", Login: "run: codex mcp login %s", Document: codexDocument,
 		Command: codexCommand,
 	},
 	"cursor": {
-		File:  ".cursor/mcp.json in your project, or ~/.cursor/mcp.json for all projects",
-		Token: "${env:HAKO_TOKEN}", Login: "choose Connect beside %s in Cursor's settings (MCP)",
+		Program: "cursor",
+		File:    ".cursor/mcp.json in your project, or ~/.cursor/mcp.json for all projects",
+		Token:   "${env:HAKO_TOKEN}", Login: "choose Connect beside %s in Cursor's settings (MCP)",
 		Document: under("mcpServers", usual("url")), Link: cursorLink,
 	},
 	"gemini-cli": {
-		File:  ".gemini/settings.json in your project, or ~/.gemini/settings.json for all projects",
-		Token: "${HAKO_TOKEN}", Login: "start gemini and type: /mcp auth %s",
+		Program: "gemini",
+		File:    ".gemini/settings.json in your project, or ~/.gemini/settings.json for all projects",
+		Token:   "${HAKO_TOKEN}", Login: "start gemini and type: /mcp auth %s",
 		Document: under("mcpServers", usual("httpUrl")), Command: geminiCommand,
 	},
 	"goose": {
-		File:  "~/.config/goose/config.yaml, or %APPDATA%\\Block\\goose\\config\\config.yaml (Windows)",
-		Token: "${HAKO_TOKEN}", Login: "start goose: it opens a browser for %s", Document: gooseDocument,
+		Program: "goose",
+		File:    "~/.config/goose/config.yaml, or %APPDATA%\\Block\\goose\\config\\config.yaml (Windows)",
+		Token:   "${HAKO_TOKEN}", Login: "start goose: it opens a browser for %s", Document: gooseDocument,
 		Link: gooseLink,
 	},
 	"opencode": {
+		Program: "opencode",
 		File: "opencode.json in your project, or ~/.config/opencode/opencode.json for all projects (before " +
 			"OpenCode 1.18.26, put the server directly below \"mcp\", without \"servers\")",
 		Token: "{env:HAKO_TOKEN}", Login: "run: opencode mcp auth %s", Document: opencodeDocument,
 	},
 	"vscode": {
-		File:  ".vscode/mcp.json in your project, or the user profile (MCP: Open User Configuration)",
-		Token: "${input:hako-token}", Login: "start %s from MCP: List Servers", Document: vscodeDocument,
+		Program: "code",
+		File:    ".vscode/mcp.json in your project, or the user profile (MCP: Open User Configuration)",
+		Token:   "${input:hako-token}", Login: "start %s from MCP: List Servers", Document: vscodeDocument,
 		Link: vscodeLink,
 	},
 	"windsurf": {
-		File:  "~/.codeium/windsurf/mcp_config.json; then press Refresh in the settings of Cascade",
-		Token: "${env:HAKO_TOKEN}", Login: "choose %s in the settings of Cascade (MCP)",
+		Program: "windsurf",
+		File:    "~/.codeium/windsurf/mcp_config.json; then press Refresh in the settings of Cascade",
+		Token:   "${env:HAKO_TOKEN}", Login: "choose %s in the settings of Cascade (MCP)",
 		Document: under("mcpServers", usual("serverUrl")),
 	},
 	"zed": {
-		File:  "~/.config/zed/settings.json (zed: open settings), or .zed/settings.json in your project",
-		Token: "YOUR_TOKEN", Login: "open the settings of the Agent Panel and choose %s",
+		Program: "zed",
+		File:    "~/.config/zed/settings.json (zed: open settings), or .zed/settings.json in your project",
+		Token:   zedToken, Login: "open the settings of the Agent Panel and choose %s",
 		Document: under("context_servers", usual("url")),
 	},
+}
+
+// Installed returns the names of the clients whose programs find finds, such as exec.LookPath.
+func Installed(find func(program string) (string, error)) (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(Clients)) {
+		if program := Clients[name].Program; program != "" {
+			if _, err := find(program); err == nil {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
 }
 
 // vscodeDocument makes VS Code ask for the token, which it then stores.

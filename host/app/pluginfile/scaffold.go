@@ -122,12 +122,12 @@ func NewFolder(dir, name, language, version string) error {
 	return nil
 }
 
-// ignoredState are the .gitignore lines for the state that hako keeps where it runs: keys, the audit log, consents, and
-// the locks and temporary files beside what it updates. Files that people write, such as hako.yaml, are not in it.
+// ignoredState are the .gitignore lines for the state that hako keeps where it runs: keys, the audit log, and the locks and
+// temporary files beside what it updates. Files that people write or review, such as hako.yaml and the consents, are not
+// in it.
 const ignoredState = `
 # The state of hako, with keys:
 /hako.store/
-/hako.consents.yaml
 /hako.*.yaml.lock
 /.hako-new-*
 `

@@ -222,6 +222,43 @@ func TestManyQuestions(t *testing.T) {
 	}
 }
 
+// TestAnswerOfSecondCall: a client without a session brings the answer with a second call. Until it does, the history has
+// the answer that was given elsewhere.
+func TestAnswerOfSecondCall(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.offer("tools", echo, manifest.Tool{Name: "danger"})
+	admin := w.as(console.Admin)
+	for answer, want := range map[string]string{"": "pending", "yes": "yes admin", "no": "no admin"} {
+		_, err := w.host.Call(t.Context(), &pipeline.Call{
+			Caller:   pipeline.Caller{Frontend: pipeline.FrontendHTTP, User: "aki" + answer, Tenant: "acme"},
+			Request:  abi.Request{Method: abi.CallTool, Name: "danger", Arguments: []byte("{}")},
+			Prompter: approval.Prompter{Later: true},
+		})
+		var pending *approval.PendingError
+		if !errors.As(err, &pending) {
+			t.Fatal(err)
+		}
+		if answer != "" {
+			admin.post("approvals/"+pending.Question.ID, `{"answer":"`+answer+`"}`)
+		}
+		var history struct {
+			Items []struct {
+				Outcome  string
+				Approval struct{ ID, Answer, By string }
+			}
+		}
+		admin.get("audit?asked=yes&user=aki"+answer).into(t, &history)
+		if len(history.Items) != 1 || history.Items[0].Outcome != "asked" {
+			t.Fatalf("%+v", history)
+		}
+		a := history.Items[0].Approval
+		if got := strings.TrimSpace(a.Answer + " " + a.By); got != want || a.ID != pending.Question.ID {
+			t.Errorf("answered %q: %q", answer, got)
+		}
+	}
+}
+
 // TestAllowRules: approvers see rules that would allow a call, admins save them beside the policy, and neither answers.
 func TestAllowRules(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 
@@ -106,7 +107,7 @@ func (p *proposal) ask(c *Console, language string) *ask {
 	}
 	switch {
 	case p.err != nil:
-		a.Problem, a.Remedy = p.err.Error(), p.command()
+		a.Problem, a.Remedy = problemOf(p.err, language), p.command()
 	case c.options.Consents == nil:
 		a.Problem = "there is no file for consents: set consents in hako.yaml"
 	default:
@@ -115,18 +116,18 @@ func (p *proposal) ask(c *Console, language string) *ask {
 	return a
 }
 
+// problemOf is the error of a proposal in a language: the choices that are missing or wrong, if it is about those.
+func problemOf(err error, language string) string {
+	var texts []string
+	for _, wrong := range grant.ChoiceErrors(err) {
+		texts = append(texts, wrong.Field+": "+wrong.Text.In(language))
+	}
+	return cmp.Or(strings.Join(texts, "; "), err.Error())
+}
+
 // command returns the command that approves the plugin, with what has to be chosen.
 func (p *proposal) command() string {
-	line := "hako plugin approve " + p.Consent.Name
-	for _, asked := range p.Consent.Asked.Files {
-		if _, ok := p.Consent.Mounts[asked.Mount]; !ok {
-			line += " --mount " + asked.Mount + "=DIR"
-		}
-	}
-	if p.Consent.Asked.Exec != nil && len(p.Consent.Exec.Programs) == 0 {
-		line += " --program NAME"
-	}
-	return line
+	return grant.ApproveCommand(p.Consent.Name, p.Consent.Asked, &p.Consent)
 }
 
 // approvable returns the request's plugin, read again from its folder, and the consents.
@@ -143,7 +144,7 @@ func (c *Console) approvable(q *request) (*host.Status, Consents, error) {
 		return nil, nil, err
 	}
 	if p.Manifest == nil {
-		return nil, nil, invalid("the plugin cannot be approved: it is %s: %s", p.State, p.Reason)
+		return nil, nil, invalid("the plugin cannot be approved: it is %s: %s", p.State, whyNot(p, q.language))
 	}
 	file, err := c.readConsents(q)
 	return p, file, err
@@ -188,7 +189,7 @@ func (c *Console) reloadPlugin(q *request) (any, error) {
 	return c.plugin(q)
 }
 
-// revoke revokes the consent to a plugin.
+// revoke revokes the consent to a plugin, or records that one that was never approved is not wanted.
 func (c *Console) revoke(q *request) (any, error) {
 	var body struct{ Digest string }
 	if err := q.decode(&body); err != nil {
@@ -209,11 +210,14 @@ func (c *Console) revoke(q *request) (any, error) {
 		return nil, err
 	}
 	d := &audit.Operation{Action: "plugin.revoke", Target: audit.Target{Plugin: p.Name, Digest: p.Serving}}
-	err = c.audited(q, d, func() error { return file.Revoke(q.lasting(), p.Name, q.session.Name) })
+	err = c.audited(q, d, func() error {
+		if p.Manifest == nil {
+			return file.Revoke(q.lasting(), p.Name, q.session.Name)
+		}
+		return file.Decline(q.lasting(), p.Manifest, p.Digest, q.session.Name)
+	})
 	if errors.Is(err, grant.ErrNoConsent) {
-		return nil, &fault{code: codeInvalid,
-			text:   said("%s has no approval to revoke: it is shipped with hako", p.Name),
-			remedy: said("exclude shipped plugins with shipped.enabled, or deny its tools in the policy")}
+		return nil, notFound("consent for the plugin", p.Name)
 	}
 	if err := faultConsents(err, "hako plugin revoke "+p.Name); err != nil {
 		return nil, err

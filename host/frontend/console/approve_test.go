@@ -13,6 +13,7 @@ import (
 	"github.com/hako-run/hako/host"
 	"github.com/hako-run/hako/host/frontend/console"
 	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -225,6 +226,33 @@ func TestPlugins(t *testing.T) {
 	}
 }
 
+// TestNotWanted: a plugin that was never approved and is not wanted needs no attention, and can be approved later.
+func TestNotWanted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, nil)
+	w.put("asking", asks("1.0.0", "GET"))
+	b := w.as(console.Admin)
+	var overview struct {
+		Plugins  map[string]int
+		Problems []console.Problem
+	}
+	b.get("overview?lang=ja").into(t, &overview)
+	if len(overview.Problems) != 1 || overview.Problems[0].Text != "プラグイン asking はまだ承認されていません" {
+		t.Errorf("before: %+v", overview)
+	}
+	var p pluginJSON
+	if b.post("plugins/asking/revoke", map[string]string{}).into(t, &p); p.State != "revoked" || p.Ask == nil || !p.Ask.Ready {
+		t.Fatalf("not wanted: %+v", p)
+	}
+	if b.get("overview").into(t, &overview); len(overview.Problems) != 0 || overview.Plugins["pending"] != 0 {
+		t.Errorf("not wanted: %+v", overview)
+	}
+	approve := map[string]string{"digest": p.Ask.Digest, "version": p.Ask.Version}
+	if b.post("plugins/asking/approve", approve).into(t, &p); p.State != "active" {
+		t.Errorf("approved: %+v", p)
+	}
+}
+
 // readOnly are consents that this process may not write.
 type readOnly struct{ *grant.File }
 
@@ -233,6 +261,10 @@ func (readOnly) Approve(context.Context, grant.Consent) error {
 }
 
 func (readOnly) Revoke(context.Context, string, string) error {
+	return errors.New("open /etc/hako/hako.consents.yaml: read-only file system")
+}
+
+func (readOnly) Decline(context.Context, *manifest.Manifest, string, string) error {
 	return errors.New("open /etc/hako/hako.consents.yaml: read-only file system")
 }
 

@@ -3,11 +3,13 @@ package console
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/hako-run/hako/host/govern/approval"
 	"github.com/hako-run/hako/host/govern/audit"
 	"github.com/hako-run/hako/host/manifest"
 )
@@ -113,7 +115,30 @@ func (c *Console) audit(q *request) (any, error) {
 		return nil, err
 	}
 	defer leave()
-	return s.run(q, c.options.Journal)
+	found, err := s.run(q, c.options.Journal)
+	if err == nil && s.query.Asked {
+		err = c.updateAnswers(q, found.Items)
+	}
+	return found, err
+}
+
+// updateAnswers replaces the answer of questions that waited when they were recorded: a client without a session calls
+// again after the answer, which is another record, or does not come back.
+func (c *Console) updateAnswers(q *request, records []*recordJSON) error {
+	for _, r := range records {
+		if r.Approval == nil || r.Approval.Answer != approval.Pending {
+			continue
+		}
+		outcome, by, err := c.options.Approvals.Outcome(q.Context(), r.Approval.ID)
+		if errors.Is(err, approval.ErrUnknown) {
+			outcome, err = approval.Expired, nil // and forgotten since
+		}
+		if err != nil {
+			return err
+		}
+		r.Approval = &audit.Approval{ID: r.Approval.ID, By: by, Answer: outcome}
+	}
+	return nil
 }
 
 // queue waits until another expensive request may run, until leave is called. It lifts the limit on the time of the

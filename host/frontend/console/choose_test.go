@@ -80,7 +80,7 @@ func TestChoose(t *testing.T) {
 	var shown askJSON
 	b.get("plugins/asking").into(t, &struct{ Ask *askJSON }{&shown})
 	if shown.Ready || shown.Version != "" ||
-		shown.Remedy != "hako plugin approve asking --mount workspace=DIR --program NAME" || shown.Problem == "" {
+		shown.Remedy != "hako plugin approve asking --mount workspace=./workspace --program git --program ls" || shown.Problem == "" {
 		t.Errorf("before: %+v", shown)
 	}
 	body := choices{Digest: form.Digest, Choices: form.Chosen}

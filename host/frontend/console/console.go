@@ -26,6 +26,7 @@ import (
 	"github.com/hako-run/hako/host/govern/audit"
 	"github.com/hako-run/hako/host/govern/toolset"
 	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/store"
 	"github.com/hako-run/hako/host/upstream/mcpclient"
 	"github.com/hako-run/hako/internal/attempts"
@@ -127,6 +128,7 @@ type Consents interface {
 	Consents() []grant.Consent
 	Approve(ctx context.Context, c grant.Consent) error
 	Revoke(ctx context.Context, name, by string) error
+	Decline(ctx context.Context, m *manifest.Manifest, digest, by string) error
 	Remove(ctx context.Context, name string) error
 }
 

@@ -50,11 +50,14 @@ const (
 func (c *Console) Save(ctx context.Context) error { return c.save(ctx, 0) }
 
 // DecodeDurations reads counts as they are in the store, and EncodeDurations writes them so.
-func DecodeDurations(data []byte) (counts [buckets]uint32, err error) {
-	err = decodeDurations(data, &counts)
-	return counts, err
+func DecodeDurations(data []byte) (counts [buckets]uint32, slowest time.Duration, err error) {
+	p := new(point)
+	err = decodeDurations(data, p)
+	return p.durations, p.slowest, err
 }
-func EncodeDurations(counts [buckets]uint32) []byte { return encodeDurations(&counts) }
+func EncodeDurations(counts [buckets]uint32, slowest time.Duration) []byte {
+	return encodeDurations(&point{durations: counts, slowest: slowest})
+}
 
 // Addresses returns the number of addresses with attempts.
 func (c *Console) Addresses() int { return c.attempts.Addresses() }

@@ -23,7 +23,7 @@ func advise(side, text, textJA, remedy, remedyJA string) advice {
 	return advice{side, manifest.Text{"en": text, "ja": textJA}, manifest.Text{"en": remedy, "ja": remedyJA}}
 }
 
-// advices has advice for every outcome that is a failure.
+// advices has advice for every outcome that is a failure, and for refusals, which somebody may want to change.
 var advices = map[pipeline.Outcome]advice{
 	pipeline.ToolError: advise("tool",
 		"The tool reported an error.",
@@ -48,9 +48,8 @@ var advices = map[pipeline.Outcome]advice{
 	pipeline.NotAllowed: advise("policy",
 		"The policy, a person or a missing approval of the plugin did not allow it.",
 		"ポリシー、担当者の拒否、または未承認のため許可されませんでした。",
-		"hako policy explain {tool} --as {user} --frontend {frontend} shows the reason. If the plugin waits for "+
-			"approval, approve it.",
-		"hako policy explain {tool} --as {user} --frontend {frontend} で理由を確認できます。プラグインが承認待ちであれば承認してください。"),
+		"Why? shows which rule decided. If the plugin waits for approval, approve it.",
+		"「理由」で、判断したルールを確認できます。プラグインが承認待ちであれば承認してください。"),
 	pipeline.Timeout: advise("limit",
 		"The call took longer than its time limit.",
 		"呼び出しが時間の上限を超えました。",
@@ -195,7 +194,6 @@ func (e *callEvent) fill(text string) string {
 		return name
 	}
 	return strings.NewReplacer(
-		"{plugin}", named(e.Plugin, "NAME"), "{tool}", named(e.Tool, "TOOL"), "{user}", named(e.User, `""`),
-		"{frontend}", e.Frontend, "{quota}", quota,
+		"{plugin}", named(e.Plugin, "NAME"), "{quota}", quota,
 	).Replace(text)
 }

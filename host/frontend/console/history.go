@@ -92,7 +92,7 @@ func (t *tally) write(ctx context.Context, tx *sql.Tx, replica string) error {
 			durations) VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
 		ON CONFLICT (span, tool, number, replica) DO UPDATE SET plugin = excluded.plugin, calls = excluded.calls,
 			failures = excluded.failures, durations = excluded.durations`,
-		t.span, t.tool, t.number, replica, t.plugin, int64(t.calls), int64(t.failures), encodeDurations(&t.durations))
+		t.span, t.tool, t.number, replica, t.plugin, int64(t.calls), int64(t.failures), encodeDurations(&t.point))
 	return err
 }
 
@@ -138,28 +138,33 @@ func scanTally(rows *sql.Rows) *tally {
 	t := new(tally)
 	var durations []byte
 	err := rows.Scan(&t.tool, &t.plugin, &t.number, &t.calls, &t.failures, &durations)
-	if err != nil || decodeDurations(durations, &t.durations) != nil {
+	if err != nil || decodeDurations(durations, &t.point) != nil {
 		return nil
 	}
 	return t
 }
 
-// encodeDurations encodes the counts as unsigned varints, because most are small.
-func encodeDurations(durations *[buckets]uint32) []byte {
-	data := make([]byte, 0, buckets)
-	for _, n := range durations {
+// encodeDurations encodes the counts as unsigned varints, because most are small, and after them the longest duration in
+// microseconds.
+func encodeDurations(p *point) []byte {
+	data := make([]byte, 0, buckets+4)
+	for _, n := range p.durations {
 		data = binary.AppendUvarint(data, uint64(n))
 	}
-	return data
+	return binary.AppendUvarint(data, uint64(p.slowest.Microseconds()))
 }
 
-func decodeDurations(data []byte, durations *[buckets]uint32) error {
-	for i := range durations {
+// decodeDurations reads what encodeDurations returned. Rows of earlier versions end after the counts.
+func decodeDurations(data []byte, p *point) error {
+	for i := range p.durations {
 		n, size := binary.Uvarint(data)
 		if size <= 0 || n > math.MaxUint32 {
 			return errDurations
 		}
-		durations[i], data = uint32(n), data[size:]
+		p.durations[i], data = uint32(n), data[size:]
+	}
+	if n, size := binary.Uvarint(data); size > 0 && n <= uint64(math.MaxInt64/time.Microsecond) {
+		p.slowest = time.Duration(n) * time.Microsecond
 	}
 	return nil
 }

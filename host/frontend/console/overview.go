@@ -111,14 +111,13 @@ func (c *Console) countPlugins(answer *overviewJSON, language string) {
 	for _, p := range c.options.Host.Plugins() {
 		answer.Plugins[p.State]++
 		problem := Problem{Kind: "plugin", Name: cmp.Or(p.Name, filepath.Base(p.Path)), State: string(p.State),
-			Text: p.Reason}
+			Text: whyNot(&p, language)}
 		switch {
 		case p.State == host.Broken, p.State == host.Conflict:
 			answer.add(problem)
 		case p.State == host.Pending && p.NeedsConsent:
-			problem.Text = "" // which says how it is approved at a terminal
-			problem.Remedy = manifest.Text{"en": "Look at what it asks for, and approve it.",
-				"ja": "求めている権限を確認し、承認してください。"}.In(language)
+			problem.Remedy = manifest.Text{"en": "Look at what it asks for, and approve it or say that it is not wanted.",
+				"ja": "求めている権限を確認し、承認するか、不要としてください。"}.In(language)
 			answer.add(problem)
 		}
 	}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"path/filepath"
@@ -32,7 +33,7 @@ type pluginItem struct {
 
 func newPluginItem(p *host.Status, language string) *pluginItem {
 	item := &pluginItem{
-		p.Name, "", p.Version, p.State, "", p.Reason, p.Digest, p.Serving, len(p.Tools), p.Running, p.Waiting, p.Path,
+		p.Name, "", p.Version, p.State, "", whyNot(p, language), p.Digest, p.Serving, len(p.Tools), p.Running, p.Waiting, p.Path,
 	}
 	if p.Name == "" {
 		item.File = filepath.Base(p.Path)
@@ -41,6 +42,14 @@ func newPluginItem(p *host.Status, language string) *pluginItem {
 		item.Title, _, _ = strings.Cut(strings.TrimSpace(p.Manifest.Description.In(language)), "\n")
 	}
 	return item
+}
+
+// whyNot is the reason of a plugin's state. How to approve it at a terminal is left out: the page can do that.
+func whyNot(p *host.Status, language string) string {
+	if p.NeedsConsent {
+		return p.Because.Cause.In(language)
+	}
+	return p.Explain(language)
 }
 
 func (c *Console) plugins(q *request) (any, error) {
@@ -115,11 +124,12 @@ func (c *Console) plugin(q *request) (any, error) {
 	return c.detail(q, p)
 }
 
-// findPlugin returns the plugin with the name. Of several, it returns the one in service.
+// findPlugin returns the plugin with the name, or the file with that name if the name of its plugin cannot be read. Of
+// several, it returns the one in service.
 func (c *Console) findPlugin(name string) (*host.Status, error) {
 	var found *host.Status
 	for _, p := range c.options.Host.Plugins() {
-		if p.Name == name && name != "" && (found == nil || found.State == host.Conflict) {
+		if cmp.Or(p.Name, filepath.Base(p.Path)) == name && (found == nil || found.State == host.Conflict) {
 			found = &p
 		}
 	}

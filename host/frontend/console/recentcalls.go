@@ -69,7 +69,7 @@ func (t *Traffic) end(r *pipeline.Record) {
 		delete(t.running, r.ID)
 	}
 	t.finished.add(&call)
-	if failed(r.Outcome) {
+	if _, explained := advices[r.Outcome]; explained {
 		t.addFailure(&call)
 	}
 }

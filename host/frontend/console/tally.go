@@ -16,14 +16,14 @@ type tally struct {
 const maxLate = 4 * maxSeries
 
 // tally counts a call of the series with the name. The caller holds mu.
-func (t *Traffic) tally(name string, s *series, now time.Time, bucket int, failed bool) {
+func (t *Traffic) tally(name string, s *series, now time.Time, took time.Duration, failed bool) {
 	for i, span := range saved {
 		current := &s.tallies[i]
 		if n := span.number(now); current.number != n {
 			t.late = current.appendFresh(t.late)
 			*current = tally{span: span.name, tool: name, plugin: s.plugin, point: point{number: n}}
 		}
-		current.point.add(bucket, failed)
+		current.point.add(took, failed)
 		current.fresh = true
 	}
 	t.late = newest(t.late)

@@ -104,28 +104,32 @@ func newCallEvent(r *pipeline.Record) *callEvent {
 	return event
 }
 
-// failed reports whether a call failed for its caller. A call that waits for people, or that its caller or an operator
-// ended, has not failed.
+// failed reports whether a call failed. A call that waits for people, that the policy or a person refused, or that its
+// caller or an operator ended, has not failed: it ended as somebody wanted it.
 func failed(o pipeline.Outcome) bool {
-	return o != pipeline.OK && o != pipeline.Asked && o != pipeline.Canceled && o != pipeline.Stopped
+	switch o {
+	case pipeline.OK, pipeline.Asked, pipeline.NotAllowed, pipeline.Canceled, pipeline.Stopped:
+		return false
+	}
+	return true
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
 // count counts a call that has ended, and keeps it for a while.
 func (t *Traffic) count(r *pipeline.Record) {
-	now, bucket, fails := t.now(), bucketOf(r.Active()), failed(r.Outcome)
+	now, took, fails := t.now(), r.Active(), failed(r.Outcome)
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.all.add(now, bucket, fails)
-	t.tally("", t.all, now, bucket, fails)
+	t.all.add(now, took, fails)
+	t.tally("", t.all, now, took, fails)
 	if _, known := t.rules[r.Rule]; r.Rule != "" && (known || len(t.rules) < maxRules) {
 		t.rules[r.Rule]++
 	}
 	if r.Name != "" {
 		s := t.seriesOf(r)
-		s.add(now, bucket, fails)
-		t.tally(r.Name, s, now, bucket, fails)
+		s.add(now, took, fails)
+		t.tally(r.Name, s, now, took, fails)
 	}
 	t.end(r)
 }
@@ -140,7 +144,7 @@ func (t *Traffic) decisions() map[string]int {
 	return maps.Clone(t.rules)
 }
 
-// maxSeries bounds the names with their own series, which take at most 38 MB. A further name replaces the one that was
+// maxSeries bounds the names with their own series, which take at most 44 MB. A further name replaces the one that was
 // called least recently.
 const maxSeries = 1000
 

@@ -151,8 +151,33 @@ func TestFailures(t *testing.T) {
 		t.Errorf("the example: %d %s", a.status, a.body)
 	}
 	for _, outcome := range pipeline.Outcomes {
-		if console.Failed(outcome) != slices.Contains(console.Advised(), string(outcome)) {
+		explained := console.Failed(outcome) || outcome == pipeline.NotAllowed
+		if explained != slices.Contains(console.Advised(), string(outcome)) {
 			t.Errorf("%s: a failure without advice, or advice for none", outcome)
+		}
+	}
+	var overview struct {
+		Calls struct{ FailedLastMinute int }
+	}
+	if b.get("overview").into(t, &overview); overview.Calls.FailedLastMinute != 27 { // refusals are no failures
+		t.Errorf("%d failed", overview.Calls.FailedLastMinute)
+	}
+}
+
+// TestSlowCall: no percentile is longer than the longest call.
+func TestSlowCall(t *testing.T) {
+	t.Parallel()
+	for _, took := range []time.Duration{100 * time.Microsecond, 520 * time.Millisecond, 1100 * time.Millisecond,
+		5 * time.Minute} {
+		w := newWorld(t, nil)
+		w.traffic.CallEnded(ended("greet", pipeline.OK, took))
+		var overview struct {
+			Calls struct{ P50Ms, P95Ms, P99Ms float64 }
+		}
+		w.as(console.Viewer).get("overview").into(t, &overview)
+		c, want := overview.Calls, took.Seconds()*1000
+		if c.P99Ms > want || c.P95Ms > c.P99Ms || c.P50Ms > c.P95Ms || c.P95Ms < want/2 {
+			t.Errorf("one call of %v: %+v", took, c)
 		}
 	}
 }

@@ -6,7 +6,9 @@ import (
 	"os"
 	"reflect"
 	"strconv"
+	"strings"
 
+	"github.com/charmbracelet/x/ansi"
 	"golang.org/x/term"
 
 	"github.com/hako-run/hako/internal/visible"
@@ -57,6 +59,28 @@ func columns(stream any) int {
 		return 0
 	}
 	return width
+}
+
+// Fit cuts the lines of a text to the width of the terminal at the other end of the stream. Where there is none, the text
+// stays as it is.
+func Fit(stream any, text string) string {
+	width := columns(stream)
+	if width <= 0 {
+		return text
+	}
+	return fit(text, width)
+}
+
+func fit(text string, width int) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		line, ended := strings.CutSuffix(line, "\n")
+		b.WriteString(ansi.Truncate(line, width, "…"))
+		if ended {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
 }
 
 // control writes control sequences, and rows whose texts were escaped, to a terminal.

@@ -32,3 +32,13 @@ func TestWrap(t *testing.T) {
 		}
 	}
 }
+
+func TestFit(t *testing.T) {
+	t.Parallel()
+	if got, want := fit("short\n東京の天気予報\n", 10), "short\n東京の天…\n"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	if got := Fit(new(strings.Builder), "any\n"); got != "any\n" {
+		t.Errorf("without a terminal: %q", got)
+	}
+}

@@ -17,7 +17,7 @@ export function answered(page) {
       { label: t('column.tool'), cell: row => [code(row.name), h('small', {}, row.plugin)] },
       { label: t('approvals.asker'), class: 'wide', cell: row => [who(row.who), h('small', {}, row.who?.client || term('frontend', row.who?.frontend))] },
       { label: t('column.approval'), cell: row => row.approval && [badge('answer', row.approval.answer), row.approval.by && h('small', {}, row.approval.by)] },
-      { label: t('column.outcome'), cell: row => badge('outcome', row.outcome) },
+      { label: t('column.outcome'), cell: result },
     ],
   })
   let wanted = {}
@@ -54,9 +54,11 @@ export function answered(page) {
     if (cursor || !joins) next = found.next
     // The log has calls in the order of their ends, and a call may wait long for its approval.
     rows = (joins ? [...rows, ...fresh] : found.items).toSorted((a, b) => Date.parse(b.time) - Date.parse(a.time))
-    list.update(rows)
+    list.update(rows.filter(row => !repeated(row)))
     more.hidden = !next
   }
+  // A client without a session asks with one call and brings the answer with the next: one question, whose last call counts.
+  const repeated = row => row.outcome === 'asked' && rows.some(other => other.seq > row.seq && other.approval?.id === row.approval?.id)
   let took = 0
   let soon
   const again = page.poll(300_000, async () => {
@@ -73,4 +75,10 @@ export function answered(page) {
     }, 10 * took)
   }, { signal: page.signal })
   return h('section', { class: 'history', 'aria-label': t('approvals.history') }, h('h2', {}, t('approvals.history')), form, trouble, list.element, more)
+}
+
+/** result is the outcome of a question's call. A call that only asked has none of its own once there is an answer. */
+function result({ outcome, approval }) {
+  if (outcome !== 'asked' || approval?.answer === 'pending') return badge('outcome', outcome)
+  return approval?.answer === 'yes' ? h('small', {}, t('approvals.notRepeated')) : '–'
 }

@@ -26,6 +26,19 @@ export function callLink(id) {
   return id ? h('a', { href: `#/calls/${encodeURIComponent(id)}` }, code(id)) : null
 }
 
+/** why links to the explanation of the policy's decision about a call, with the form filled in; null if there is nothing to explain. */
+export function why({ name, decision, outcome, who: caller = {} }) {
+  if (!name || !caller.frontend || !decision && outcome !== 'not_allowed') return null
+  const { user, tenant, token, frontend } = caller
+  const query = new URLSearchParams(Object.entries({ tool: name, user, tenant, token, frontend }).filter(([, value]) => value))
+  return h('a', { href: `#/policy/explain?${query}` }, t('policy.explain'))
+}
+
+/** ruleLink links to a rule of the policy, with its line in the file; null without one. */
+export function ruleLink(rule) {
+  return rule ? h('a', { href: `#/policy?${new URLSearchParams({ rule })}` }, term('ownrule', rule)) : null
+}
+
 /** piece is the number of characters in a block of a listing: the browser needs seconds to lay out a line of 200,000. */
 const piece = 10_000
 

@@ -69,10 +69,11 @@ export function questionCard(page, question, answered) {
     if (ended) return
     ended = true
     const focused = element.contains(document.activeElement)
-    element.style.minHeight = `${element.offsetHeight}px`
+    // The card keeps its place, its height and what was asked until it is folded; only what answers it goes.
     element.classList.add('answered')
     element.tabIndex = -1
-    put(element, header, trouble)
+    buttons.style.visibility = 'hidden'
+    buttons.inert = true
     put(clock, outcome.length > 0 ? outcome : t(new Date(question.expires) <= Date.now() ? 'approvals.expired' : 'approvals.elsewhere'))
     clock.classList.remove('urgent')
     if (focused) element.focus({ preventScroll: true })
@@ -80,7 +81,7 @@ export function questionCard(page, question, answered) {
   return {
     element, end,
     fold() {
-      if (ended) element.style.minHeight = ''
+      if (ended) put(element, header, trouble)
     },
     tick() {
       if (ended) return

@@ -99,18 +99,31 @@ export function table({ caption, columns, rowKey, open, empty, page, narrow }) {
     buttons[to].focus()
   })
 
+  // Two rows may have one key, such as two tokens of one name in the configuration: each is shown.
+  const keysOf = list => {
+    const seen = new Map()
+    return list.map(row => {
+      const key = rowKey(row)
+      const n = seen.get(key) ?? 0
+      seen.set(key, n + 1)
+      return n > 0 ? `${key}\u0000${n}` : key
+    })
+  }
+
   const update = next => {
     rows = next
     element.classList.remove('loading')
     element.removeAttribute('aria-busy')
-    const wanted = sorted().map(row => {
-      const key = rowKey(row)
+    const shown = sorted()
+    const names = keysOf(shown)
+    const wanted = shown.map((row, i) => {
+      const key = names[i]
       if (!kept.has(key)) kept.set(key, make(row))
       const line = kept.get(key)
       write(line, row)
       return line.element
     })
-    const keys = new Set(rows.map(rowKey))
+    const keys = new Set(names)
     for (const [key, line] of kept) {
       if (keys.has(key)) continue
       line.element.remove()

@@ -2,7 +2,7 @@
 import { showDialog } from '../dialog.js'
 import { h, put, uniqueID } from '../dom.js'
 import { bytes, moment, number, t, term, who } from '../language.js'
-import { badge, callLink, card, code, copyable, facts, head, listing, problem, took, when } from '../parts.js'
+import { badge, callLink, card, code, copyable, facts, head, listing, problem, ruleLink, took, when, why } from '../parts.js'
 import { address, post } from '../server.js'
 import { table } from '../table.js'
 
@@ -154,12 +154,12 @@ function whose(row) {
   return row.type === 'operator' && !row.who?.user ? '–' : who(row.who)
 }
 
-/** only links to the records of the current search that also have the value. */
-function only(name, value) {
+/** only links to the records of the current search that also have the value, with the shown text. */
+function only(name, value, shown = value) {
   if (!value) return null
   const query = new URLSearchParams(location.hash.startsWith('#/audit?') ? location.hash.slice('#/audit?'.length) : '')
   query.set(name, value)
-  return h('a', { href: `#/audit?${query}`, title: t('audit.only') }, value)
+  return h('a', { href: `#/audit?${query}`, title: t('audit.only') }, shown)
 }
 
 /** showRecord shows a record in a dialog. */
@@ -171,11 +171,11 @@ export function showRecord(row) {
     body: [
       facts([
         [t('column.time'), when(row.time)], [t('column.method'), term('type', row.type)], [t('column.action'), row.action && code(row.action)],
-        [t('column.tool'), row.name && code(only('tool', row.name))], [t('column.plugin'), only('plugin', row.plugin)],
+        [t('column.tool'), only('tool', row.name, code(row.name))], [t('column.plugin'), only('plugin', row.plugin)],
         [t('column.outcome'), row.outcome && badge('outcome', row.outcome)], [t('column.took'), row.durationMs && took(row.durationMs)],
         [t('column.who'), caller.user ? [only('user', caller.user), caller.tenant && ` (${caller.tenant})`] : whose(row)], [t('column.token'), caller.token], [t('column.frontend'), caller.frontend && term('frontend', caller.frontend)],
         [t('column.session'), copyable(caller.session)], [t('column.address'), caller.address], [t('column.client'), caller.client],
-        [t('column.decision'), row.decision && badge('decision', row.decision)], [t('column.rule'), row.rule],
+        [t('column.decision'), row.decision && [badge('decision', row.decision), ' ', why(row)]], [t('column.rule'), ruleLink(row.rule)],
         [t('column.approval'), row.approval && [badge('answer', row.approval.answer), ' ', row.approval.by ?? '']],
         [t('column.input'), row.inputBytes && bytes(row.inputBytes)], [t('column.output'), row.outputBytes && bytes(row.outputBytes)],
         [t('call.id'), callLink(id)],

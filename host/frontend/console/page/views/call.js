@@ -1,7 +1,7 @@
 // One call: its caller, its outcome, and its steps on a time axis.
 import { h, put, svg } from '../dom.js'
 import { bytes, t, term, who } from '../language.js'
-import { badge, callLink, card, code, copyable, facts, guarded, head, listing, took, when } from '../parts.js'
+import { badge, callLink, card, code, copyable, facts, guarded, head, listing, ruleLink, took, when, why } from '../parts.js'
 import { live, segment } from '../server.js'
 import { stopButton } from '../stop.js'
 
@@ -71,7 +71,7 @@ function about(id, record) {
     [t('column.time'), when(record.time)], [t('column.took'), took(record.durationMs)], [t('column.method'), term('type', record.type)], [t('column.plugin'), plugin(record.plugin)],
     [t('column.who'), who(caller)], [t('column.frontend'), caller.frontend && term('frontend', caller.frontend)], [t('column.client'), caller.client],
     [t('column.address'), caller.address], [t('column.session'), copyable(caller.session)],
-    [t('column.decision'), record.decision && [badge('decision', record.decision), ' ', record.rule]],
+    [t('column.decision'), record.decision && [badge('decision', record.decision), ' ', ruleLink(record.rule), ' ', why(record)]],
     [t('column.approval'), record.approval && [badge('answer', record.approval.answer), ' ', record.approval.by ?? '']],
     [t('call.id'), copyable(id)], [t('call.parent'), callLink(record.parent)], [t('call.request'), copyable(record.requestId)],
     [t('call.httpRequest'), copyable(record.httpRequestId)], [t('column.trace'), copyable(record.traceId)],

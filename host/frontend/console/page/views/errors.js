@@ -3,7 +3,7 @@ import { showDialog } from '../dialog.js'
 import { h, put } from '../dom.js'
 import { filters, has } from '../filters.js'
 import { moment, number, t, term, who } from '../language.js'
-import { badge, code, facts, head, since, when } from '../parts.js'
+import { badge, code, facts, head, since, when, why } from '../parts.js'
 import { table } from '../table.js'
 
 const sides = ['tool', 'plugin', 'limit', 'caller', 'policy', 'host']
@@ -39,8 +39,13 @@ export default function errors(page) {
 function what(row) {
   return [
     h('span', { class: `badge ${tone(row.side)}` }, term('side', row.side)), ' ', h('span', {}, row.text), row.detail && h('small', {}, `${t('errors.detail')}: ${row.detail}`),
-    row.error && h('small', { class: 'clamped' }, row.error), h('small', {}, row.remedy),
+    row.error && h('small', { class: 'clamped' }, row.error), h('small', {}, row.remedy, ' ', explained(row)),
   ]
+}
+
+/** explained links to the reason of a refusal. */
+function explained({ outcome, tool, example }) {
+  return outcome === 'not_allowed' && why({ name: tool, outcome, who: example })
 }
 
 /** tone is bad for failures that somebody has to repair, and neutral for tool errors and denials. */
@@ -58,7 +63,7 @@ function showFailure(row) {
     body: [
       h('p', {}, h('span', { class: `badge ${tone(row.side)}` }, term('side', row.side)), ' ', badge('outcome', row.outcome)),
       h('p', {}, row.text), row.error && h('p', {}, code(row.error)),
-      h('p', { class: 'notice' }, row.remedy),
+      h('p', { class: 'notice' }, row.remedy, ' ', explained(row)),
       facts([
         [t('errors.count'), number(row.count)], [t('errors.first'), when(row.first)], [t('errors.last'), when(row.last)],
         [t('column.plugin'), row.plugin], [t('errors.detail'), row.detail], [t('column.who'), who(row.example)], [t('column.frontend'), row.example.frontend && term('frontend', row.example.frontend)],

@@ -24,10 +24,7 @@ function all(page) {
   const list = table({
     caption: t('nav.plugins'), rowKey: row => `${row.name}/${row.file ?? ''}/${row.digest}`, page, narrow,
     empty: [h('p', {}, t('plugins.empty')), h('p', {}, h('a', { href: '#/find' }, t('nav.find'))), h('p', {}, code('hako plugin add FILE'))],
-    open(row) {
-      if (row.name) location.hash = `#/plugins/${segment(row.name)}`
-      else showFile(row)
-    },
+    open(row) { location.hash = `#/plugins/${segment(row.name || row.file)}` },
     columns: [
       { label: t('column.plugin'), by: 'name', value: row => row.name || row.file, cell: row => [h('strong', {}, row.name || row.file), h('small', {}, row.title ?? ''), row.reason && h('small', { class: 'narrow' }, row.reason)] },
       { label: t('column.state'), by: 'state', cell: row => badge('state', row.state) },
@@ -47,11 +44,6 @@ function all(page) {
   live.addEventListener('plugins', again, { signal: page.signal })
 }
 
-/** showFile shows a file that could not be read far enough to get the plugin's name. */
-function showFile({ file, state, reason, digest: sum }) {
-  showDialog({ title: file, side: true, body: [h('p', {}, badge('state', state)), h('p', { class: 'notice' }, reason), facts([[t('plugins.digest'), sum && code(sum)]])] })
-}
-
 function one(page, name) {
   let shown = ''
   const again = page.poll(15_000, async () => {
@@ -66,16 +58,17 @@ function one(page, name) {
 
 function details(page, plugin, again) {
   const { ask, consent } = plugin
+  const readable = Boolean(plugin.name) // a file that cannot be read asks for nothing
   return [
     h('p', { class: 'back' }, h('a', { href: '#/plugins' }, t('nav.plugins'))),
-    head(plugin.name, badge('state', plugin.state), actions(page, plugin, again)),
+    head(plugin.name || plugin.file, badge('state', plugin.state), actions(page, plugin, again)),
     plugin.description && h('p', { class: 'lead' }, plugin.description),
     (ask || plugin.reason) && h('p', { class: 'notice' }, ask ? t(waiting(plugin)) : plugin.reason),
     ask && !ask.ready && unready(plugin),
-    h('div', { class: 'pair' },
+    readable && h('div', { class: 'pair' },
       card(t('plugins.asks'), lines(plugin.asks)),
       card(t('plugins.gets'), plugin.gets?.length ? lines(plugin.gets) : h('p', { class: 'hint' }, t('plugins.getsNothing')))),
-    card(t('plugins.tools'), toolList(plugin)),
+    readable && card(t('plugins.tools'), toolList(plugin)),
     plugin.config?.length > 0 && card(t('plugins.config'), h('p', { class: 'hint' }, t('plugins.configAbout', { name: plugin.name })), keyList(plugin.config)),
     h('div', { class: 'pair' },
       card(t('plugins.facts'), facts([
@@ -85,7 +78,7 @@ function details(page, plugin, again) {
         [t('plugins.consent'), consent && consentText(consent)], [t('plugins.note'), consent?.note],
       ])),
       installed(page, plugin),
-      card(t('plugins.limits'), facts(Object.entries(plugin.limits ?? {}).map(([key, value]) => [code(key), limit(key, value)])))),
+      readable && card(t('plugins.limits'), facts(Object.entries(plugin.limits ?? {}).map(([key, value]) => [code(key), limit(key, value)])))),
   ]
 }
 
@@ -130,6 +123,7 @@ function remove({ name, digest: sum }) {
 
 /** waiting shows why a plugin is pending. Its reason field names the terminal command, which is not needed here. */
 function waiting({ state, serving, consent }) {
+  if (declined(consent)) return 'plugins.waits.declined'
   if (state === 'revoked') return 'plugins.waits.again'
   if (serving) return 'plugins.waits.update'
   return consent ? 'plugins.waits.changed' : 'plugins.waits.new'
@@ -142,7 +136,13 @@ function unready({ ask, choose }) {
   return card(t('choose.needed'), h('p', {}, t('choose.neededAbout')), h('details', {}, h('summary', {}, t('choose.terminal')), h('p', { class: 'hint' }, ask.problem ?? ''), terminal))
 }
 
+/** declined reports whether a plugin that was never approved is not wanted. */
+function declined(consent) {
+  return Boolean(consent?.revokedAt) && !consent.approvedBy
+}
+
 function consentText(consent) {
+  if (declined(consent)) return t('plugins.declined', { by: consent.revokedBy ?? '', at: moment(consent.revokedAt) })
   if (consent.revokedAt) return t('plugins.revoked', { by: consent.revokedBy ?? '', at: moment(consent.revokedAt) })
   return t('plugins.approved', { by: consent.approvedBy ?? '', at: moment(consent.approvedAt), version: consent.version })
 }
@@ -173,7 +173,8 @@ function actions(page, plugin, again) {
   return guarded(page.session, 'admin',
     ask?.ready && h('button', { type: 'button', class: 'primary', onclick: () => approve(plugin, ask, again) }, t('plugins.approve')),
     choose && h('button', { type: 'button', class: ask && !ask.ready ? 'primary' : null, onclick: () => choosing(plugin, again) }, t(ask ? 'choose.open' : 'choose.change')),
-    consent && !consent.revokedAt && h('button', { type: 'button', onclick: () => revoke(plugin, again) }, t('plugins.revoke')))
+    consent && !consent.revokedAt && h('button', { type: 'button', onclick: () => revoke(plugin, again) }, t('plugins.revoke')),
+    ask && !consent && h('button', { type: 'button', onclick: () => decline(plugin, again) }, t('plugins.decline')))
 }
 
 /**
@@ -238,6 +239,17 @@ function revoke(plugin, again) {
   decide({
     title: t('plugins.revokeTitle', { name: plugin.name }), label: t('plugins.revoke'), danger: true,
     body: h('p', {}, t('plugins.revokeAbout')),
+    async act() {
+      await post(`plugins/${segment(plugin.name)}/revoke`, { digest: plugin.digest })
+      again()
+    },
+  })
+}
+
+/** decline says of a plugin that was never approved that it is not wanted, so that it is not asked about again. */
+function decline(plugin, again) {
+  decide({
+    title: t('plugins.declineTitle', { name: plugin.name }), label: t('plugins.decline'), body: h('p', {}, t('plugins.declineAbout')),
     async act() {
       await post(`plugins/${segment(plugin.name)}/revoke`, { digest: plugin.digest })
       again()

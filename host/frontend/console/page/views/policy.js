@@ -57,7 +57,7 @@ function effect(rule) {
 
 /** rules lists the rules in their order. */
 function rules(page, root) {
-  const text = h('input', { type: 'search', placeholder: t('policy.filterRules'), 'aria-label': t('policy.filterRules') })
+  const text = h('input', { type: 'search', value: page.query.get('rule') ?? '', placeholder: t('policy.filterRules'), 'aria-label': t('policy.filterRules') })
   const note = h('div', { class: 'stack' })
   const foot = h('p', { class: 'hint' })
   let now = { rules: [], file: '' }

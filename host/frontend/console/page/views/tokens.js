@@ -22,13 +22,13 @@ export default function tokens(page) {
     has(text.value, row.name, row.id, row.user, row.setting, use(row))))
   const list = table({
     caption: t('nav.tokens'), rowKey: row => row.id || `${row.setting}/${row.name}`, page, narrow,
-    empty: [h('p', {}, t('tokens.empty')), h('p', {}, code('hako token create NAME --role viewer'))],
+    empty: h('p', {}, t('tokens.empty')),
     columns: [
       { label: t('column.token'), by: 'name', cell: row => [h('strong', {}, row.name), h('small', {}, row.id ? code(`${row.id}…`) : row.setting), h('small', { class: 'narrow' }, use(row))] },
       { label: t('column.state'), cell: row => [state(row), h('small', { class: 'narrow' }, row.revoked || row.expires ? dated(row.revoked ?? row.expires) : t('tokens.never'))] },
       { label: t('tokens.for'), by: 'for', value: use, class: 'wide', cell: row => [use(row), row.user !== row.name && h('small', {}, row.user)] },
       { label: t('tokens.created'), by: 'created', down: true, class: 'wide nowrap', cell: row => row.created ? [dated(row.created), h('small', {}, row.creator)] : '–' },
-      { label: t('column.used'), by: 'used', down: true, class: 'wide nowrap', cell: row => row.used ? since(row.used) : '–' },
+      { label: t('column.used'), by: 'used', down: true, class: 'wide nowrap', cell: used },
       { label: t('tokens.end'), by: 'end', value: row => row.revoked ?? row.expires, class: 'wide nowrap', cell: ending },
       buttonColumn(t('tokens.revoke'), row => revoke(row, again), row => row.state === 'valid' && row.id),
     ],
@@ -130,6 +130,12 @@ function state(row) {
   return row.revoked ? h('span', { class: 'badge plain' }, t('tokens.revoked')) : badge('state', row.state)
 }
 
+/** used is the last use. Uses of tokens of the configuration are not recorded, which is not the same as none. */
+function used(row) {
+  if (row.used) return since(row.used)
+  return row.id ? t('tokens.unused') : t('tokens.notRecorded')
+}
+
 function ending(row) {
   if (row.revoked) return [dated(row.revoked), h('small', {}, row.revoker)]
   return row.expires ? dated(row.expires) : t('tokens.never')
@@ -138,7 +144,7 @@ function ending(row) {
 function details(row) {
   return facts([
     [t('column.token'), row.name], [t('column.who'), row.user], [t('tokens.for'), use(row)], [t('tokens.tenant'), row.tenant], [t('tokens.scopes'), row.scopes?.join(' ')],
-    [t('column.used'), row.used && since(row.used)], [t('tokens.end'), row.expires ? dated(row.expires) : t('tokens.never')],
+    [t('column.used'), used(row)], [t('tokens.end'), row.expires ? dated(row.expires) : t('tokens.never')],
   ])
 }
 
