@@ -110,6 +110,9 @@ type Response struct {
 	Handlers *Handlers `json:"handlers,omitempty"`
 	// Replayed reports whether an HTTP response behind the result came from a recording. The host sets it.
 	Replayed bool `json:"-"`
+	// Stack has the functions in which the guest stopped after it had reported a failure, a line for each. The host sets
+	// it; it is for authors and operators.
+	Stack string `json:"-"`
 	// Error means that the request itself could not be served, for example because a resource is unknown.
 	Error *Error `json:"error,omitempty"`
 }
