@@ -71,6 +71,7 @@ func (p *Plugin) Call(ctx context.Context, invocation *catalog.Invocation) (*abi
 		defer func() { *invocation.Steps = c.meter.used }()
 	}
 	response, err := p.serveCall(timed, code, c, payload)
+	c.logOutside(err != nil || response.IsError || response.Error != nil)
 	if err != nil {
 		err = c.callError(ctx, timed, err)
 		if response = c.reportedFailure(err); response == nil {
@@ -164,6 +165,8 @@ type call struct {
 	// adapterResponse is the response of Adapter.Serve.
 	adapterResponse *abi.Response
 
+	// outside are paths that the guest used and that lie under no mount: see logOutside.
+	outside       []string
 	lastProgress  time.Time
 	finalProgress bool
 	// updates are the URIs of changed resources. dropsUpdates is true once one had to be dropped.

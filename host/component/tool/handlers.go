@@ -14,11 +14,12 @@ import (
 	"github.com/hako-run/hako/pdk/abi"
 )
 
-// Connect makes output, logs, progress reports and random draws of options those of the guest of each call.
+// Connect makes output, logs, progress reports, random draws and paths outside of mounts those of the guest of each call.
 func Connect(options *wasi.Options) {
 	options.RandomDrawn = func(ctx context.Context) { sandbox.GuestOf(ctx).MarkRandomDrawn() }
 	options.Print = func(ctx context.Context, level abi.LogLevel, text []byte) { sandbox.GuestOf(ctx).Print(level, text) }
 	options.Log = func(ctx context.Context, level abi.LogLevel, text string) { sandbox.GuestOf(ctx).Log(level, text) }
+	options.Outside = func(ctx context.Context, path string) { sandbox.GuestOf(ctx).NoteOutside(path) }
 	options.Progress = func(ctx context.Context, p abi.Progress) { sandbox.GuestOf(ctx).ReportProgress(p) }
 }
 
