@@ -75,9 +75,14 @@ func cut(text string) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
+type guestRecordKey struct{}
+
+// IsGuestRecord reports whether the context of a log record says that a guest wrote it.
+func IsGuestRecord(ctx context.Context) bool { return ctx.Value(guestRecordKey{}) != nil }
+
 func (s *logSink) record(level abi.LogLevel, text string, attrs ...any) {
 	slogLevel := max(slog.LevelDebug, min(slog.LevelError, slog.Level(level)))
-	s.logger.Log(s.ctx, slogLevel, text, append([]any{"tool", s.call.Tool}, attrs...)...)
+	s.logger.Log(context.WithValue(s.ctx, guestRecordKey{}, true), slogLevel, text, append([]any{"tool", s.call.Tool}, attrs...)...)
 	trace.Log(s.ctx, slogLevel, text)
 }
 
