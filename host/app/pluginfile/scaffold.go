@@ -42,7 +42,7 @@ func CheckName(name string) error {
 type language struct {
 	name string
 	// templates are the folders of the templates. pdk is the folder of the PDK below pdk/, which is copied; Go's is
-	// vendored, and components need none.
+	// vendored, and components in other languages than JavaScript need none.
 	templates []string
 	pdk       string
 	// firstSteps install what a new plugin is built with, and test it.
@@ -52,8 +52,8 @@ type language struct {
 var languages = []language{
 	{"go", []string{"core", "go"}, "", []string{"go test ./..."}},
 	{"rust", []string{"core", "rust"}, "rust", []string{"rustup target add wasm32-wasip1", "cargo test"}},
-	{"js", []string{"component", "js"}, "", []string{"npm install", "npm test"}},
-	{"ts", []string{"component", "ts"}, "", []string{"npm install", "npm test"}},
+	{"js", []string{"component", "script", "js"}, "js", []string{"npm install", "npm test"}},
+	{"ts", []string{"component", "script", "ts"}, "js", []string{"npm install", "npm test"}},
 	{"python", []string{"component", "python"}, "",
 		[]string{"python3 -m venv .venv", ".venv/bin/pip install -r requirements.txt", "python3 -m unittest"}},
 	{"c", []string{"core", "c"}, "c", []string{"make test"}},
@@ -189,6 +189,11 @@ func addPDK(files map[string][]byte, s scaffold, l language) (err error) {
 	}
 	if files["pdk/LICENSE"], err = hako.PDK.ReadFile("LICENSE"); err != nil {
 		return err
+	}
+	if l.pdk == "js" { // its console
+		if files["wit/deps/hako-tool/tool.wit"], err = hako.OtherPDKs.ReadFile("pdk/wit/tool.wit"); err != nil {
+			return err
+		}
 	}
 	root := "pdk/" + l.pdk
 	return fs.WalkDir(hako.OtherPDKs, root, func(file string, entry fs.DirEntry, err error) error {

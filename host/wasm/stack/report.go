@@ -91,7 +91,7 @@ func (r *Report) readRust(lines []string) {
 	if m := quickJSError().FindStringSubmatch(message); m != nil {
 		r.Message, r.Interpreted = unquoteRust(m[1]), true
 		for line := range strings.SplitSeq(unquoteRust(m[2]), "\n") {
-			if m := quickJSFrame().FindStringSubmatch(line); m != nil {
+			if m := quickJSFrame().FindStringSubmatch(line); m != nil && !ofLibrary(m[1]) {
 				r.Frames = append(r.Frames, strings.ReplaceAll(m[1], "(/", "("))
 			}
 		}
@@ -110,6 +110,11 @@ func (r *Report) readRust(lines []string) {
 	}
 	r.Message = message
 	r.Frames = []string{place}
+}
+
+// ofLibrary reports whether a frame of JavaScript is one of the engine or of hako's PDK, which wraps all functions.
+func ofLibrary(frame string) bool {
+	return strings.HasSuffix(frame, "(native)") || strings.Contains(frame, "(/pdk/guard.js:")
 }
 
 // unquoteRust undoes the escape sequences of a string that Rust printed for programmers.

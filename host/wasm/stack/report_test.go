@@ -26,7 +26,7 @@ func TestReadReport(t *testing.T) {
 		"nothing":      {"warming up", Report{}},
 		"a Rust panic": {"before\n" + panicked("index out of bounds:\n the length is 2"), Report{"index out of bounds: the length is 2", []string{"crates/runtime/src/call.rs:84:36"}, false}},
 		"an exception of JavaScript": {panicked(`Failed to call 'plain': Exception(Exception { message: Some("cannot read property 'bar' of \"x\""), ` +
-			`stack: Some("    at inner (/plugin.js:5:28)\n    at plain (/plugin.js:10:10)\n") })`),
+			`stack: Some("    at inner (/plugin.js:5:28)\n    at plain (/plugin.js:10:10)\n    at apply (native)\n    at <anonymous> (/pdk/guard.js:13:30)\n") })`),
 			Report{`cannot read property 'bar' of "x"`, []string{"inner (plugin.js:5:28)", "plain (plugin.js:10:10)"}, true}},
 		"an exception without a message": {panicked(`Failed to call 'f': Exception(Exception { message: None, stack: None })`),
 			Report{"", nil, true}},
