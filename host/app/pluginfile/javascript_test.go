@@ -5,16 +5,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/hako-run/hako/dev/kit/testprogram"
 )
 
 // TestJavaScriptPDK runs the parts of pdk/js that need no componentize-qjs, in Node if that is installed: what WIT means
 // for the functions of a plugin, and what is said about a result that does not fit.
 func TestJavaScriptPDK(t *testing.T) {
 	t.Parallel()
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Skip("Node.js is not installed")
-	}
+	node := testprogram.Find(t, "node")
 	const script = `
 import { entry, readWIT } from "./build.mjs";
 import { check, guard } from "./guard.js";
