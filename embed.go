@@ -11,5 +11,5 @@ var PDK embed.FS
 
 // OtherPDKs holds the PDKs of other languages, each in a folder of its own below pdk.
 //
-//go:embed pdk/c/hako.h pdk/assemblyscript/*.ts pdk/assemblyscript/testing.js pdk/zig/hako.zig pdk/rust/Cargo.toml pdk/rust/src/*.rs pdk/rust/macros/Cargo.toml pdk/rust/macros/src/*.rs
+//go:embed pdk/c/hako.h pdk/assemblyscript/*.ts pdk/assemblyscript/testing.js pdk/js/*.js pdk/js/*.mjs pdk/wit/tool.wit pdk/zig/hako.zig pdk/rust/Cargo.toml pdk/rust/src/*.rs pdk/rust/macros/Cargo.toml pdk/rust/macros/src/*.rs
 var OtherPDKs embed.FS

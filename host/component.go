@@ -1,7 +1,6 @@
 package host
 
 import (
-	"context"
 	"maps"
 	"slices"
 
@@ -13,7 +12,6 @@ import (
 	"github.com/hako-run/hako/host/component/wasi"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
-	"github.com/hako-run/hako/pdk/abi"
 )
 
 // brokers are the brokers of a plugin's permissions; those that it does not have are nil.
@@ -66,13 +64,8 @@ func (h *Host) wasiOptions(config []byte, spec *sandbox.Spec) (*wasi.Options, er
 	options := &wasi.Options{
 		Now: spec.Clock, Monotonic: func() uint64 { return uint64(h.engine.Nanotime()) },
 		OpenFiles: limits.OpenFiles, Memory: limits.Memory,
-		RandomDrawn: func(ctx context.Context) { sandbox.GuestOf(ctx).MarkRandomDrawn() },
-		Print: func(ctx context.Context, level abi.LogLevel, text []byte) {
-			sandbox.GuestOf(ctx).Print(level, text)
-		},
-		Log:      func(ctx context.Context, level abi.LogLevel, text string) { sandbox.GuestOf(ctx).Log(level, text) },
-		Progress: func(ctx context.Context, p abi.Progress) { sandbox.GuestOf(ctx).ReportProgress(p) },
 	}
+	tool.Connect(options)
 	for _, key := range slices.Sorted(maps.Keys(texts)) {
 		options.Environment = append(options.Environment, [2]string{key, texts[key]})
 	}

@@ -371,6 +371,13 @@ func (h *Host) Close() error {
 	return err
 }
 
+// Compiling returns the names of plugins that are being compiled. Close waits for them for at most
+// Options.CompileGrace, unless StopCompiling is called.
+func (h *Host) Compiling() []string { return h.engine.Compiling() }
+
+// StopCompiling ends running compilations, whose results are lost.
+func (h *Host) StopCompiling() { h.engine.StopCompiling() }
+
 // missing explains a tool that exists but waits for consent.
 func (h *Host) missing(kind, name string) error {
 	if kind != "tool" {

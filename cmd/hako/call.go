@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -136,6 +137,9 @@ func parseClock(text string) (func() time.Time, error) {
 	return func() time.Time { return now }, nil
 }
 
+// compileNotice is the time after which a command says that it waits for a compilation.
+const compileNotice = time.Second
+
 // compileGrace bounds the compilation that goes on after a command has its answer. If the command ended at once, a
 // large component would never be in the cache and would be interpreted at every call.
 const compileGrace = 2 * time.Minute
@@ -171,7 +175,7 @@ func (a *app) request(cmd *cobra.Command, tenant, name string, wanted func(*mcpc
 	if err != nil {
 		return err
 	}
-	defer func() { err = closing(h, err) }()
+	defer func() { err = a.closeCompiled(cmd.Context(), h, err) }()
 	if other := inspect.OtherVersion(h.Plugins(), name); other != "" {
 		printf(a.stderr, "hako: %s\n", other)
 	}
@@ -210,6 +214,30 @@ func terminalCaller(locale, tenant string) pipeline.Caller {
 
 // closing closes h and joins what goes wrong with err.
 func closing(h *host.Host, err error) error { return errors.Join(err, h.Close()) }
+
+// closeCompiled is closing for a command that has its answer: it says that a plugin is being compiled if that takes long,
+// and stops that when ctx ends, which is no failure of the command.
+func (a *app) closeCompiled(ctx context.Context, h *host.Host, err error) error {
+	compiling := h.Compiling()
+	closed := make(chan error, 1)
+	go func() { closed <- h.Close() }()
+	notice := time.NewTimer(compileNotice)
+	defer notice.Stop()
+	for {
+		select {
+		case closeErr := <-closed:
+			return errors.Join(err, closeErr)
+		case <-notice.C:
+			if len(compiling) > 0 {
+				printf(a.stderr, "hako: that was the answer. Compiling %s, once, so that later calls are fast: at most %s, and "+
+					"safe to stop with Ctrl-C\n", strings.Join(compiling, ", "), compileGrace)
+			}
+		case <-ctx.Done():
+			h.StopCompiling()
+			return errors.Join(err, <-closed)
+		}
+	}
+}
 
 // callError gives err its exit code, and an unknown tool the one that was probably meant.
 func callError(h *host.Host, err error) error {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/hako-run/hako/host/app/server"
 	"github.com/hako-run/hako/host/frontend/terminal"
 	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/store"
 )
 
@@ -20,7 +22,8 @@ func (a *app) pluginBuildCommand() *cobra.Command {
 		Use:   "build [DIR]",
 		Short: "Compile a plugin, with its manifest inside",
 		Long: `Compile the plugin in DIR (default: the current directory) and embed its manifest: manifest.yaml or
-NAME.yaml in DIR, where NAME is DIR's. recordings.json in DIR, if there is one, is embedded too, for MOCK_MODE. The
+NAME.yaml in DIR, where NAME is DIR's. The plugin then lists its handlers in a sandbox without any grants, and those
+that the manifest lacks, or the plugin, are errors. recordings.json in DIR, if there is one, is embedded too, for MOCK_MODE. The
 result is DIR/dist/NAME.wasm. The standard Go compiler builds it, or what DIR has: npm with a package.json, cargo with a
 Cargo.toml, zig with a build.zig, componentize-py with a requirements.txt, make with a Makefile (make build/NAME.wasm).`,
 		Args: arguments(0, 1),
@@ -39,13 +42,31 @@ Cargo.toml, zig with a build.zig, componentize-py with a requirements.txt, make 
 			if err != nil {
 				return err
 			}
-			return errors.Join(printf(a.stdout, "%s (%s)\n", out, terminal.Size(len(wasm))), a.printOther(cmd, wasm))
+			if err := printf(a.stdout, "%s (%s)\n", out, terminal.Size(len(wasm))); err != nil {
+				return err
+			}
+			return errors.Join(a.reviewBuilt(cmd, out), a.printOther(cmd, wasm))
 		},
 	}
 	cmd.Flags().StringVar(&manifestFile, "manifest", "",
 		"manifest to embed (default DIR/manifest.yaml or DIR/NAME.yaml)")
 	cmd.Flags().StringVarP(&output, "output", "o", "", "file to write (default DIR/dist/NAME.wasm)")
 	return cmd
+}
+
+// reviewBuilt prints why a plugin that was just built cannot do what its manifest offers, and fails then.
+func (a *app) reviewBuilt(cmd *cobra.Command, file string) error {
+	cache, maxSize := "", int64(1<<30)
+	if c, err := config.Load(a.source(cmd)); err == nil { // building needs no configuration
+		cache, maxSize = c.Cache, c.MaxPluginSize
+	}
+	findings, err := pluginfile.Review(cmd.Context(), file, cache, maxSize)
+	findings = slices.DeleteFunc(findings, func(f manifest.Finding) bool { return f.Severity != manifest.SeverityError })
+	if len(findings) == 0 && err == nil {
+		return nil
+	}
+	printReview(a.stderr, file, findings, err)
+	return failIf(true, nil)
 }
 
 // printOther prints that a version other than the built one is in service and stays there.

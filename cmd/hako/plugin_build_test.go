@@ -44,7 +44,8 @@ func TestPluginBuild(t *testing.T) {
 			t.Parallel()
 			dir := tiny(t, test.files)
 			out := filepath.Join(dir, filepath.FromSlash(test.out))
-			invoke(t, dir, append([]string{"plugin", "build", "."}, test.args...)...).want(t, exitOK, out)
+			invoke(t, dir, append([]string{"plugin", "build", "."}, test.args...)...).want(t, exitFailed, out,
+				"exports no hako_abi_1: build it with a hako PDK")
 			wasm, err := os.ReadFile(out)
 			if err != nil {
 				t.Fatal(err)

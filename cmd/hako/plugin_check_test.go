@@ -19,7 +19,7 @@ func TestPluginCheck(t *testing.T) {
 	}{
 		"warnings": {probePlugin(t), exitOK, []string{"warning: tools[0]: outputSchema is missing"}},
 		"a tool without handler": {probePlugin(t, "probe_now", "probe_then"), exitFailed,
-			[]string{`error: tools[2]: the plugin has no handler for the tool "probe_then"`}},
+			[]string{`error: tools[2]: the plugin has no handler for the tool "probe_then": it has probe_`}},
 		"a handler without entry": {probePlugin(t, probing, "  - name: probe_then\n"), exitFailed,
 			[]string{`a handler for the tool "probe_now"`}},
 		"over-broad": {probePlugin(t, asking(`{http: [{name: all, url: "https://*/", reason: R.}]}`)...),

@@ -16,8 +16,8 @@ func (a *app) pluginNewCommand() *cobra.Command {
 		Use:   "new NAME",
 		Short: "Create a new plugin",
 		Long: `Create the folder NAME with a plugin that builds and passes its test: a typed tool, its manifest in
-English and Japanese, and a test. The PDK of go, rust, c, assemblyscript and zig is included. In js, ts, python and
-rust-component the plugin is a component. Each is built with the language's own tools.`,
+English and Japanese, and a test. The PDK of go, rust, c, assemblyscript, zig, js and ts is included. In js, ts, python
+and rust-component the plugin is a component. Each is built with the language's own tools.`,
 		Args: arguments(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			name := args[0]
@@ -35,7 +35,7 @@ rust-component the plugin is a component. Each is built with the language's own 
 }
 
 func (a *app) printNext(name, language string) error {
-	return printf(a.stdout, `Made %[1]s/. Next:
+	err := printf(a.stdout, `Made %[1]s/. Next:
 
   cd %[1]s
   %[3]s
@@ -43,4 +43,8 @@ func (a *app) printNext(name, language string) error {
   hako plugin approve %[1]s --plugins dist
   hako call %[2]s '{"name":"Aki"}' --plugins dist
 `, name, pluginfile.ToolName(name), terminal.Block(strings.Join(pluginfile.FirstSteps(language), "\n  ")))
+	if patience := pluginfile.Patience(language); patience != "" {
+		err = errors.Join(err, printf(a.stdout, "\n%s\n", patience))
+	}
+	return err
 }

@@ -85,7 +85,9 @@ Start with:  hako serve        and point an MCP client at the URL it prints
 	flags.StringArray("allow-path", nil,
 		"additional directory for the file tools besides the workspace; may be given several times")
 	config.Flag(flags, "allow-path", "allowPaths")
-	flags.String("log-level", "info", "debug, info, warn or error")
+	flags.String("log-level", "info", "debug, info, warn or error (default info for serve; for other commands warn, and info for what "+
+		"plugins log)")
+	flags.Lookup("log-level").DefValue = "" // which help would show
 	config.Flag(flags, "log-level", "log.level")
 	flags.String("toolset", "", "offer only this toolset at the terminal and over stdio")
 	config.Flag(flags, "toolset", "toolset")

@@ -14,6 +14,7 @@ import (
 	"github.com/hako-run/hako/host/app/server"
 	"github.com/hako-run/hako/host/app/shipped"
 	"github.com/hako-run/hako/host/frontend/console"
+	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/host/trace"
 )
 
@@ -90,15 +91,39 @@ func (a *app) serverOptions(c *config.Config, source config.Source, digest strin
 }
 
 // hostFor makes a host for one command and loads its plugins; the caller closes it. Nothing is logged about loading,
-// because the commands themselves report the state of plugins. Afterwards the host logs warnings, or the level that the
-// user has set.
+// because the commands themselves report the state of plugins. Afterwards the host logs warnings, plugins what they
+// log from info on, or both the level that the user has set.
 func (a *app) hostFor(ctx context.Context, c *config.Config, change func(*host.Options)) (*host.Host, error) {
-	level := new(slog.LevelVar)
-	level.Set(server.Silent)
+	ofHost, ofGuests := new(slog.LevelVar), new(slog.LevelVar)
+	ofHost.Set(server.Silent)
+	ofGuests.Set(server.Silent)
 	a.warnUnshipped(c)
-	h, err := server.NewHost(ctx, c, shippedPlugins(), a.logger(c, level), change)
-	level.Set(chosenLevel(c, slog.LevelWarn))
+	logger := slog.New(&guestLevels{a.logger(c, slog.LevelDebug).Handler(), ofHost, ofGuests})
+	h, err := server.NewHost(ctx, c, shippedPlugins(), logger, change)
+	ofHost.Set(chosenLevel(c, slog.LevelWarn))
+	ofGuests.Set(chosenLevel(c, slog.LevelInfo))
 	return h, err
+}
+
+// guestLevels is a handler with one level for what guests log and one for the rest.
+type guestLevels struct {
+	slog.Handler
+	ofHost, ofGuests slog.Leveler
+}
+
+func (g *guestLevels) Enabled(ctx context.Context, level slog.Level) bool {
+	if sandbox.IsGuestRecord(ctx) {
+		return level >= g.ofGuests.Level()
+	}
+	return level >= g.ofHost.Level()
+}
+
+func (g *guestLevels) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &guestLevels{g.Handler.WithAttrs(attrs), g.ofHost, g.ofGuests}
+}
+
+func (g *guestLevels) WithGroup(name string) slog.Handler {
+	return &guestLevels{g.Handler.WithGroup(name), g.ofHost, g.ofGuests}
 }
 
 // warnUnshipped logs that the program has no shipped plugins although the configuration wants them.

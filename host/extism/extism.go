@@ -13,12 +13,15 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/brokers/httpbroker"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
 	"github.com/hako-run/hako/host/wasmfile"
+	"github.com/hako-run/hako/internal/clip"
+	"github.com/hako-run/hako/internal/visible"
 )
 
 // Exports of the two families.
@@ -124,7 +127,8 @@ func (a *Adapter) findExports(m *wasmfile.Module) (map[string]bool, error) {
 	}
 	for _, t := range a.functions {
 		if !found[t.Export] {
-			return nil, fmt.Errorf("tool %s: the module does not export the function %s", t.Name, t.Export)
+			return nil, fmt.Errorf("tool %s: the module does not export the function %s: it exports %s", t.Name, t.Export,
+				functionsOf(m))
 		}
 	}
 	if len(a.functions) > 0 {
@@ -138,6 +142,31 @@ func (a *Adapter) findExports(m *wasmfile.Module) (map[string]bool, error) {
 	}
 	return found, nil
 }
+
+// functionsOf lists the functions that a manifest can name as tools: those of the module with the type that the ABI wants,
+// without what toolchains export for themselves.
+func functionsOf(m *wasmfile.Module) string {
+	const most = 20
+	var names []string
+	for _, e := range m.Exports {
+		if e.Kind != wasmfile.KindFunc || strings.HasPrefix(e.Name, "_") || e.Name == "hs_init" ||
+			e.Type.String() != "() -> (i32)" {
+			continue
+		}
+		if len(names) == most {
+			names = append(names, "...")
+			break
+		}
+		names = append(names, clip.Runes(visible.Line(e.Name), maxExport))
+	}
+	if len(names) == 0 {
+		return "none that can be one"
+	}
+	return strings.Join(names, ", ")
+}
+
+// maxExport bounds the name of an export in an error, in characters.
+const maxExport = 100
 
 func (a *Adapter) modules() []broker.Module {
 	return []broker.Module{

@@ -10,6 +10,7 @@ import (
 	"github.com/hako-run/hako/internal/address"
 	"github.com/hako-run/hako/internal/clip"
 	"github.com/hako-run/hako/internal/strictyaml"
+	"github.com/hako-run/hako/internal/visible"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -46,13 +47,15 @@ type review struct {
 	findings []Finding
 	// untranslated are the places of texts that are missing in a language, by language.
 	untranslated map[string][]string
+	// functions are the exported functions of a component's tools, by the tools' names.
+	functions map[string]string
 }
 
 // Check reviews a plugin: its module against its valid manifest, and the manifest for what is missing, too broad or
 // suspicious. It runs no guest code; handlers, if not nil, is what the guest answered to abi.ListHandlers. Errors come
 // first.
 func Check(m *wasmfile.Module, manifest *Manifest, handlers *abi.Handlers) []Finding {
-	r := review{module: m, manifest: manifest, untranslated: map[string][]string{}}
+	r := review{module: m, manifest: manifest, untranslated: map[string][]string{}, functions: map[string]string{}}
 	r.imports()
 	if handlers != nil {
 		r.handlers(handlers)
@@ -112,6 +115,9 @@ func (r *review) handlers(h *abi.Handlers) {
 	var tools, resources, templates, prompts []string
 	for _, t := range r.manifest.Tools {
 		tools = append(tools, t.Name)
+		if t.Export != "" { // the author knows the function
+			r.functions[t.Name] = t.Export
+		}
 	}
 	for _, x := range r.manifest.Resources {
 		resources = append(resources, x.URI)
@@ -131,8 +137,8 @@ func (r *review) handlers(h *abi.Handlers) {
 func (r *review) compare(path, kind string, offered, handled []string) {
 	for i, name := range offered {
 		if !slices.Contains(handled, name) {
-			r.fail(strictyaml.Index(path, i),
-				"the plugin has no handler for the %s %q: register one, or remove the entry", kind, name)
+			r.fail(strictyaml.Index(path, i), "the plugin has no handler for the %s %q%s: it has %s; %s, or remove the entry",
+				kind, name, r.functionOf(name), r.handlersOf(handled), r.remedyFor(name))
 		}
 	}
 	for _, name := range handled {
@@ -141,6 +147,46 @@ func (r *review) compare(path, kind string, offered, handled []string) {
 				"add an entry, or remove the handler", kind, clip.Runes(fmt.Sprintf("%q", name), 100))
 		}
 	}
+}
+
+// functionOf names the function of a component that a tool calls.
+func (r *review) functionOf(name string) string {
+	if export := r.functions[name]; export != "" {
+		return ", which calls the function " + export
+	}
+	return ""
+}
+
+// remedyFor says how a handler comes to be.
+func (r *review) remedyFor(name string) string {
+	if r.functions[name] != "" {
+		return "export that function"
+	}
+	return "register one"
+}
+
+// maxHandlers and maxHandlersText bound the list of the handlers that a plugin has.
+const (
+	maxHandlers     = 20
+	maxHandlersText = 600
+)
+
+// handlersOf lists the handlers of a kind that a plugin has.
+func (r *review) handlersOf(handled []string) string {
+	if len(handled) == 0 {
+		return "none"
+	}
+	names := make([]string, min(len(handled), maxHandlers))
+	for i := range names {
+		names[i] = handled[i]
+		if export := r.functions[handled[i]]; export != "" {
+			names[i] = export
+		}
+	}
+	if len(handled) > maxHandlers {
+		names = append(names, fmt.Sprintf("%d more", len(handled)-maxHandlers))
+	}
+	return clip.Runes(visible.Line(strings.Join(names, ", ")), maxHandlersText)
 }
 
 func (r *review) httpPermissions() {

@@ -168,10 +168,10 @@ func TestCheckHandlers(t *testing.T) {
 	}
 	found := check(t, notesModule, yaml, &abi.Handlers{Tools: []string{"note_write"}, Resources: []string{"notes://a"}})
 	want := []string{
-		`error: tools[0]: the plugin has no handler for the tool "note_read": register one, or remove the entry`,
+		`error: tools[0]: the plugin has no handler for the tool "note_read": it has note_write; register one, or remove the entry`,
 		`error: tools: the plugin has a handler for the tool "note_write" that the manifest does not list: add an entry, or remove the handler`,
 		`error: resources: the plugin has a handler for the resource "notes://a" that the manifest does not list: add an entry, or remove the handler`,
-		`error: prompts[0]: the plugin has no handler for the prompt "review": register one, or remove the entry`,
+		`error: prompts[0]: the plugin has no handler for the prompt "review": it has none; register one, or remove the entry`,
 	}
 	if !slices.Equal(found, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(found, "\n"), strings.Join(want, "\n"))

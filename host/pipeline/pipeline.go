@@ -168,6 +168,9 @@ func (p *Pipeline) serveCall(ctx context.Context, call *Call, record *openRecord
 		record.Error = unrecorded.Error()
 	}
 	stack := catalog.Stack(err)
+	if stack == "" && response != nil {
+		stack = response.Stack
+	}
 	if err != nil && record.Method == abi.CallTool {
 		response, err = asToolError(ctx, err)
 	}

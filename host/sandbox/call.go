@@ -1,6 +1,7 @@
 package sandbox
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -58,7 +59,7 @@ func (p *Plugin) Call(ctx context.Context, invocation *catalog.Invocation) (*abi
 	c.log.ctx = ctx
 	c.ctx = ctx
 	defer c.releaseReserved()
-	defer c.log.flush()
+	defer c.log.end()
 	payload, err := c.encodeRequest(*c.request)
 	if err != nil {
 		return nil, err
@@ -70,11 +71,13 @@ func (p *Plugin) Call(ctx context.Context, invocation *catalog.Invocation) (*abi
 		defer func() { *invocation.Steps = c.meter.used }()
 	}
 	response, err := p.serveCall(timed, code, c, payload)
+	c.logOutside(err != nil || response.IsError || response.Error != nil)
 	if err != nil {
 		err = c.callError(ctx, timed, err)
 		if response = c.reportedFailure(err); response == nil {
 			return nil, err
 		}
+		response.Stack = catalog.Stack(err)
 	}
 	response.Replayed = c.Replayed
 	delivery := ctx
@@ -162,6 +165,8 @@ type call struct {
 	// adapterResponse is the response of Adapter.Serve.
 	adapterResponse *abi.Response
 
+	// outside are paths that the guest used and that lie under no mount: see logOutside.
+	outside       []string
 	lastProgress  time.Time
 	finalProgress bool
 	// updates are the URIs of changed resources. dropsUpdates is true once one had to be dropped.
@@ -262,7 +267,7 @@ func (c *call) failure(caller, timed context.Context, err error) error {
 	case errors.As(err, &exit):
 		return c.guestError(fmt.Sprintf("exited with code %d instead of returning a result", exit.ExitCode()), err)
 	}
-	return c.guestError("stopped: "+firstLine(err), err)
+	return c.guestError("stopped: "+cmp.Or(c.log.report().Message, firstLine(err)), err)
 }
 
 func (c *call) guestError(reason string, err error) error {

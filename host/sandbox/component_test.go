@@ -423,13 +423,16 @@ func TestProgressMessage(t *testing.T) {
 func TestHostResources(t *testing.T) {
 	t.Parallel()
 	var opened, dropped atomic.Int32
+	var printed atomic.Value // what a guest prints that opens a thing
+	printed.Store("")
 	engine, err := sandbox.New(&sandbox.Options{CacheDir: guesttest.CacheDir(t)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	things := broker.Interface{Name: "test:host/things", Version: "0.2", Functions: map[string]broker.InterfaceFunc{
-		"open": func(_ context.Context, _ *broker.Call, args []any) any {
+		"open": func(ctx context.Context, _ *broker.Call, args []any) any {
 			opened.Add(1)
+			sandbox.GuestOf(ctx).Print(abi.LogWarn, []byte(printed.Load().(string)))
 			return &thing{args[0].(string), &dropped}
 		},
 		"name": func(_ context.Context, _ *broker.Call, args []any) any { return uint64(len(args[0].(*thing).name)) },
@@ -473,8 +476,15 @@ func TestHostResources(t *testing.T) {
 		}
 	}
 	_, err = exported(t, plugin, "open-and-trap")
-	if got := catalog.Stack(err); got != "  at function 6 of core module 1" {
+	if got := catalog.Stack(err); !strings.HasPrefix(got, "  at a function without a name: the build has left") {
 		t.Errorf("the stack of a component is %q", got)
+	}
+	printed.Store("thread 'x' panicked at lib.rs:5:1:\nFailed to call 'f': Exception(Exception { message: Some(\"no city\"), " +
+		"stack: Some(\"    at f (/plugin.js:5:28)\\n\") })\n")
+	_, err = exported(t, plugin, "open-and-trap")
+	if got := catalog.Stack(err); err == nil || err.Error() != "plugin component stopped: no city" ||
+		!strings.HasPrefix(got, "  at f (plugin.js:5:28)\n") {
+		t.Errorf("a guest that says why it stops: %v, %q", err, got)
 	}
 	if err := plugin.Close(); err != nil { // waits until failed instances are closed
 		t.Fatal(err)

@@ -13,7 +13,9 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"maps"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -68,6 +70,9 @@ type Engine struct {
 	budget  budget
 	// scheduler shares the processors among all plugins.
 	scheduler *scheduler
+	// lifetime is the context of compilations, which stopCompiling ends.
+	lifetime      context.Context
+	stopCompiling context.CancelFunc
 	// closeGrace is Options.CompileGrace.
 	closeGrace time.Duration
 
@@ -93,6 +98,7 @@ func New(options *Options) (*Engine, error) {
 		plugins: map[*Plugin]struct{}{}, closeGrace: cmp.Or(options.CompileGrace,
 			defaultCompileGrace), interpret: options.Interpret,
 	}
+	e.lifetime, e.stopCompiling = context.WithCancel(context.Background())
 	e.budget.limit, e.budget.reclaim = cmp.Or(options.MemoryBudget, defaultBudget), e.reclaim
 	e.scheduler = newScheduler(cmp.Or(options.Processors, runtime.GOMAXPROCS(0)))
 	e.epoch = e.started.UnixNano()
@@ -118,7 +124,10 @@ func New(options *Options) (*Engine, error) {
 func (e *Engine) Nanotime() int64 { return e.epoch + int64(time.Since(e.started)) }
 
 // Close frees the compiled code. All plugins must be closed first.
-func (e *Engine) Close() error { return e.cache.close() }
+func (e *Engine) Close() error {
+	e.stopCompiling()
+	return e.cache.close()
+}
 
 // Spec describes a plugin to load: its code, what is linked to it, and its limits.
 type Spec struct {
@@ -154,7 +163,7 @@ func (e *Engine) Load(spec Spec) *Plugin {
 		logger: e.logger.With("plugin", spec.Name),
 		gate:   limit.NewGate(spec.Limits),
 	}
-	p.lifetime, p.cancelLifetime = context.WithCancel(context.Background())
+	p.lifetime, p.cancelLifetime = context.WithCancel(e.lifetime)
 	if spec.State == manifest.StateSession {
 		p.sessions = newSessions(spec.Limits.Concurrency)
 	}
@@ -163,6 +172,24 @@ func (e *Engine) Load(spec Spec) *Plugin {
 	e.plugins[p] = struct{}{}
 	return p
 }
+
+// Compiling returns the names of plugins that are being compiled, sorted.
+func (e *Engine) Compiling() []string {
+	e.mu.Lock()
+	plugins := slices.Collect(maps.Keys(e.plugins))
+	e.mu.Unlock() // a plugin locks itself first
+	var names []string
+	for _, p := range plugins {
+		if p.isCompiling() {
+			names = append(names, p.spec.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// StopCompiling ends running compilations, for which Plugin.Close would wait, and later ones. Their results are lost.
+func (e *Engine) StopCompiling() { e.stopCompiling() }
 
 func (e *Engine) remove(p *Plugin) {
 	e.mu.Lock()

@@ -195,7 +195,7 @@ func (p *Plugin) config(i *instance, code *code, image *image) wazero.ModuleConf
 		mounts = mounts.(sysfs.FSConfig).WithSysFSMount(mount.FS(i.files), mount.GuestPath())
 	}
 	// Without "/", language runtimes report "bad file number" for a path in no mount. The longest match is the mount.
-	mounts = mounts.(sysfs.FSConfig).WithSysFSMount(file.Root(p.spec.Mounts), "/")
+	mounts = mounts.(sysfs.FSConfig).WithSysFSMount(file.Root(p.spec.Mounts, i.noteOutside), "/")
 	var start []string
 	if image == nil && p.spec.Adapter == nil {
 		start = []string{"_initialize"}

@@ -9,6 +9,7 @@ import (
 	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/trace"
 	"github.com/hako-run/hako/host/wasm/fuel"
+	"github.com/hako-run/hako/host/wasm/stack"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -22,6 +23,8 @@ type logSink struct {
 	// partial holds unfinished lines of standard output and error, panics the panics of Go programs in each.
 	partial map[abi.LogLevel][]byte
 	panics  map[abi.LogLevel]*goPanic
+	// last are the last lines of standard error, for what they say about a trap.
+	last []string
 }
 
 // maxLine bounds a log record and the stack in it, in bytes.
@@ -72,9 +75,14 @@ func cut(text string) string {
 	return strings.ToValidUTF8(text, "\uFFFD")
 }
 
+type guestRecordKey struct{}
+
+// IsGuestRecord reports whether the context of a log record says that a guest wrote it.
+func IsGuestRecord(ctx context.Context) bool { return ctx.Value(guestRecordKey{}) != nil }
+
 func (s *logSink) record(level abi.LogLevel, text string, attrs ...any) {
 	slogLevel := max(slog.LevelDebug, min(slog.LevelError, slog.Level(level)))
-	s.logger.Log(s.ctx, slogLevel, text, append([]any{"tool", s.call.Tool}, attrs...)...)
+	s.logger.Log(context.WithValue(s.ctx, guestRecordKey{}, true), slogLevel, text, append([]any{"tool", s.call.Tool}, attrs...)...)
 	trace.Log(s.ctx, slogLevel, text)
 }
 
@@ -102,8 +110,38 @@ func (s *logSink) write(level abi.LogLevel, p []byte) {
 			return
 		}
 		if text := strings.TrimRight(string(line), " \r\t"); text != "" {
-			s.emitLines(level, s.screen(text))
+			text = s.screen(text)
+			s.remember(level, text)
+			s.emitLines(level, text)
 		}
 		pending = rest
 	}
+}
+
+// remember keeps a line for report.
+func (s *logSink) remember(level abi.LogLevel, line string) {
+	if level < abi.LogWarn {
+		return
+	}
+	if len(s.last) == stack.MaxReport {
+		s.last = append(s.last[:0], s.last[1:]...)
+	}
+	s.last = append(s.last, line)
+}
+
+// report reads what the guest has printed about the error that ended it.
+func (s *logSink) report() stack.Report { return stack.ReadReport(s.last) }
+
+// end logs what was kept back: unfinished lines and panics. The call is over, so it charges nothing.
+func (s *logSink) end() {
+	for level, text := range s.partial {
+		if line := strings.TrimRight(string(text), " \r\t"); line != "" {
+			if s.redact != nil {
+				line = s.redact(line)
+			}
+			s.emitLines(level, cut(line))
+		}
+	}
+	s.partial = nil
+	s.flush()
 }

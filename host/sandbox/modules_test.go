@@ -8,11 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/hako-run/hako/dev/kit/guesttest"
+	"github.com/hako-run/hako/host/broker"
 	"github.com/hako-run/hako/host/catalog"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
@@ -224,6 +226,35 @@ func TestCompileGrace(t *testing.T) {
 		if err := engine.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestStopCompiling: a plugin that is closed does not wait for a compilation that was stopped, however long it may.
+func TestStopCompiling(t *testing.T) {
+	t.Parallel()
+	engine, err := sandbox.New(&sandbox.Options{CacheDir: t.TempDir(), CompileGrace: 24 * time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	release := engine.HoldCompiler()
+	plugin := engine.Load(sandbox.Spec{Name: "slow", Wasm: probe(t), Modules: []broker.Module{deniedHTTP},
+		Limits: manifest.Limits{Time: patience}})
+	if _, err := call(t, plugin, "echo", object{"text": "x"}); err != nil {
+		t.Error(err)
+	}
+	if got := engine.Compiling(); !slices.Equal(got, []string{"slow"}) {
+		t.Errorf("compiling are %q", got)
+	}
+	engine.StopCompiling()
+	if err := plugin.Close(); err != nil {
+		t.Error(err)
+	}
+	release()
+	if got := engine.Compiling(); len(got) != 0 {
+		t.Errorf("still compiling are %q", got)
+	}
+	if err := engine.Close(); err != nil {
+		t.Error(err)
 	}
 }
 

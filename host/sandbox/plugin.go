@@ -98,6 +98,12 @@ func (p *Plugin) beginCall() error {
 	return nil
 }
 
+func (p *Plugin) isCompiling() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.compiling != nil
+}
+
 // Close waits for the calls in flight, gives a running compilation Options.CompileGrace to finish, and frees the
 // compiled code. Later calls return catalog.ErrClosed. It may be called twice.
 func (p *Plugin) Close() error {

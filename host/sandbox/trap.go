@@ -24,7 +24,15 @@ func (c *call) withStack(err, cause error) error {
 	if len(frames) == 0 {
 		return err
 	}
-	trace := "  at " + strings.Join(c.plugin.names.describe(c.plugin, frames), "\n  at ")
+	var report stack.Report
+	if _, stopped := errors.AsType[*catalog.GuestError](err); stopped {
+		report = c.log.report()
+	}
+	names := c.plugin.names.describe(c.plugin, frames)
+	if report.Interpreted {
+		names = names[max(0, len(names)-1):] // without the interpreter's own
+	}
+	trace := "  at " + strings.Join(append(report.Frames, names...), "\n  at ")
 	c.plugin.logger.Info(StoppedMessage, "tool", c.Tool, "err", err, "stack", trace)
 	return &catalog.StackError{Err: err, Stack: trace}
 }
@@ -75,7 +83,8 @@ func (n *functionNames) describe(p *Plugin, frames []stack.Frame) []string {
 		n.read(p, slices.DeleteFunc(slices.Clone(frames), func(f stack.Frame) bool { return !unknown(f) }))
 	}
 	var names []string
-	for _, f := range frames {
+	for i := 0; i < len(frames); i++ {
+		f := frames[i]
 		switch name := n.known[f]; {
 		case f.Host == rewrite.ImportModule+"."+rewrite.ImportName: // of the rewriter
 		case f.Host != "":
@@ -83,18 +92,23 @@ func (n *functionNames) describe(p *Plugin, frames []stack.Frame) []string {
 		case name != "":
 			names = append(names, name)
 		default:
-			names = append(names, fmt.Sprintf("function %d%s", rewrite.Original(f.Function), inModule(f)))
+			nameless := 1
+			for i+1 < len(frames) && frames[i+1].Host == "" && n.known[frames[i+1]] == "" {
+				i, nameless = i+1, nameless+1
+			}
+			names = append(names, withoutNames(nameless))
 		}
 	}
 	return stack.WithoutPanic(names)
 }
 
-// inModule names the core module of a component.
-func inModule(f stack.Frame) string {
-	if f.Module == "" {
-		return ""
+// withoutNames stands for functions that the module has no names for. Their numbers would tell an author nothing.
+func withoutNames(functions int) string {
+	if functions == 1 {
+		return "a function without a name: the build has left names out (docs/authors.md#when-a-plugin-stops)"
 	}
-	return " of core module " + f.Module
+	return fmt.Sprintf("%d functions without names: the build has left names out (docs/authors.md#when-a-plugin-stops)",
+		functions)
 }
 
 // mayRead reports whether the plugin may be read once more.

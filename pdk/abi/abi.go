@@ -113,6 +113,9 @@ type Response struct {
 	// Meta is MCP's metadata of the result of another server, a JSON object or nil, for clients and not for models. The
 	// host sets it, also where it is in a content block or a resource.
 	Meta json.RawMessage `json:"-"`
+	// Stack has the functions in which the guest stopped after it had reported a failure, a line for each. The host sets
+	// it; it is for authors and operators.
+	Stack string `json:"-"`
 	// Error means that the request itself could not be served, for example because a resource is unknown.
 	Error *Error `json:"error,omitempty"`
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/hako-run/hako/host/app/inspect"
 	"github.com/hako-run/hako/host/app/pluginfile"
 	"github.com/hako-run/hako/host/frontend/terminal"
+	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/pipeline"
 	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/internal/clip"
@@ -98,6 +99,9 @@ func (l *Loop) round(ctx, life context.Context, saved time.Time) {
 	l.print("%s %s built in %s (%s), in service after %s\n", name, status.Version, seconds(built.Sub(begin)),
 		terminal.Size(size), seconds(time.Since(built)))
 	failed, err := l.callExamples(ctx, status)
+	if err == nil && ctx.Err() == nil {
+		err = l.reviewBuilt(ctx, name)
+	}
 	switch {
 	case ctx.Err() != nil:
 		l.print("Changed: again from the start.\n\n")
@@ -108,6 +112,18 @@ func (l *Loop) round(ctx, life context.Context, saved time.Time) {
 	default:
 		l.print("Done %s after the save.\n\n", seconds(time.Since(saved)))
 	}
+}
+
+// reviewBuilt prints what the plugin's code and its manifest do not agree on, such as a tool without a handler.
+func (l *Loop) reviewBuilt(ctx context.Context, name string) error {
+	c := l.Settings.Config()
+	findings, err := pluginfile.Review(ctx, l.file(name), c.Cache, c.MaxPluginSize)
+	for _, finding := range findings {
+		if finding.Severity == manifest.SeverityError {
+			l.print("%s\n", terminal.Block(finding.String()))
+		}
+	}
+	return err
 }
 
 // build compiles the plugin, puts changed settings in force and writes the plugin with its manifest.

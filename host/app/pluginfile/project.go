@@ -86,6 +86,7 @@ func buildProject(ctx context.Context, dir, name string) ([]byte, error) {
 	build := exec.CommandContext(ctx, line[0], line[1:]...)
 	build.Dir = dir
 	var messages bytes.Buffer
+	build.Env = append(os.Environ(), "RUST_LIB_BACKTRACE=0") // a backtrace of the tool says nothing about the plugin
 	build.Stdout, build.Stderr = &messages, &messages
 	err = build.Run()
 	switch {

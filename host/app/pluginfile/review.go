@@ -14,9 +14,12 @@ import (
 	"github.com/hako-run/hako/host/brokers/sqlbroker"
 	"github.com/hako-run/hako/host/brokers/toolbroker"
 	"github.com/hako-run/hako/host/catalog"
+	"github.com/hako-run/hako/host/component/tool"
+	"github.com/hako-run/hako/host/component/wasi"
 	"github.com/hako-run/hako/host/grant"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/sandbox"
+	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/pdk/abi"
 )
 
@@ -39,14 +42,13 @@ func Review(ctx context.Context, file, cache string, maxSize int64) ([]manifest.
 			return findings, nil // what does not fit the host cannot be asked
 		}
 	}
-	if !module.IsExtism() &&
-		module.Component == nil { // which say what they offer when they are loaded, or in their types
-		handlers, err := askHandlers(ctx, m.Name, wasm, cache)
+	handlers, err := askHandlers(ctx, m, module, wasm, cache)
+	if handlers != nil {
 		findings = manifest.Check(module, m, handlers)
-		if err != nil {
-			message := fmt.Sprintf("it cannot be asked for its handlers: %v", err)
-			findings = append(findings, manifest.Finding{Severity: manifest.SeverityError, Message: message})
-		}
+	}
+	if err != nil {
+		message := fmt.Sprintf("it cannot be asked for its handlers: %v", err)
+		findings = append(findings, manifest.Finding{Severity: manifest.SeverityError, Message: message})
 	}
 	refusal, err := sandbox.FindRefusal(compiledDir(cache), func() ([]byte, error) { return wasm, nil })
 	if refusal != nil {
@@ -56,17 +58,32 @@ func Review(ctx context.Context, file, cache string, maxSize int64) ([]manifest.
 	return findings, err
 }
 
-// compiledDir is the host's directory of compiled code in a cache directory.
-func compiledDir(cache string) string { return filepath.Join(cache, "compiled") }
+// compiledDir is the host's directory of compiled code in a cache directory, or none without one.
+func compiledDir(cache string) string {
+	if cache == "" {
+		return ""
+	}
+	return filepath.Join(cache, "compiled")
+}
 
-// askHandlers asks a plugin for its handlers, in a sandbox with nothing granted. It returns nil if the plugin does not
-// answer that.
-func askHandlers(ctx context.Context, name string, wasm []byte, cache string) (_ *abi.Handlers, err error) {
-	engine, err := sandbox.New(&sandbox.Options{CacheDir: compiledDir(cache)})
+// askHandlers runs a plugin with nothing granted and returns its handlers. It returns nil if the plugin does not answer
+// that: one of the Extism ABI says what it offers when it is loaded.
+func askHandlers(ctx context.Context, m *manifest.Manifest, module *wasmfile.Module, wasm []byte,
+	cache string) (_ *abi.Handlers, err error) {
+	if module.IsExtism() {
+		return nil, nil
+	}
+	// What is asked once is interpreted: compiling it takes longer than the answer.
+	engine, err := sandbox.New(&sandbox.Options{CacheDir: compiledDir(cache), Interpret: true})
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
+	spec := sandbox.Spec{Name: m.Name, Wasm: func() ([]byte, error) { return wasm, nil },
+		Limits: manifest.Limits{Time: HandlersTime}}
+	if module.Component != nil {
+		return askComponent(ctx, engine, m, module, spec)
+	}
 	web, err := httpbroker.New(nil, nil)
 	if err != nil {
 		return nil, err
@@ -74,21 +91,40 @@ func askHandlers(ctx context.Context, name string, wasm []byte, cache string) (_
 	defer func() { err = errors.Join(err, web.Close()) }()
 	database := sqlbroker.New(new(grant.SQL), sqlbroker.Options{})
 	defer func() { err = errors.Join(err, database.Close()) }()
-	commands := execbroker.Idle()
-	plugin := engine.Load(sandbox.Spec{
-		Name: name,
-		Wasm: func() ([]byte, error) { return wasm, nil },
-		Modules: []broker.Module{web.Module(), database.Module(), commands.Module(),
-			toolbroker.New(nil, 0, 0).Module()},
-	})
+	spec.Modules = []broker.Module{web.Module(), database.Module(), execbroker.Idle().Module(),
+		toolbroker.New(nil, 0, 0).Module()}
+	plugin := engine.Load(spec)
 	defer func() { err = errors.Join(err, plugin.Close()) }()
-	response, err := plugin.Call(ctx, &catalog.Invocation{
-		Request: &abi.Request{Method: abi.ListHandlers}, Limits: manifest.Limits{Time: HandlersTime},
-	})
+	response, err := plugin.Call(ctx, &catalog.Invocation{Request: &abi.Request{Method: abi.ListHandlers}})
 	if err != nil || response.Error != nil {
 		return nil, err
 	}
 	return response.Handlers, nil
+}
+
+// askComponent is askHandlers for a component.
+func askComponent(ctx context.Context, engine *sandbox.Engine, m *manifest.Manifest, module *wasmfile.Module,
+	spec sandbox.Spec) (handlers *abi.Handlers, err error) {
+	adapter, err := tool.New(module.Component, m)
+	if err != nil {
+		return nil, err
+	}
+	adapter.Equip(&spec)
+	options := new(wasi.Options)
+	tool.Connect(options)
+	spec.Interfaces = wasi.New(options)
+	plugin := engine.Load(spec)
+	defer func() { err = errors.Join(err, plugin.Close()) }()
+	ctx, cancel := context.WithTimeout(ctx, HandlersTime)
+	defer cancel()
+	if !adapter.Lists() {
+		return adapter.Handlers(ctx, plugin)
+	}
+	listing, err := tool.List(ctx, plugin)
+	if err == nil {
+		_, _, err = adapter.Complete(listing)
+	}
+	return nil, err
 }
 
 // WasmFiles returns path, or the plugin files in it and in its folder dist.

@@ -42,26 +42,34 @@ func CheckName(name string) error {
 type language struct {
 	name string
 	// templates are the folders of the templates. pdk is the folder of the PDK below pdk/, which is copied; Go's is
-	// vendored, and components need none.
+	// vendored, and components in other languages than JavaScript need none.
 	templates []string
 	pdk       string
 	// firstSteps install what a new plugin is built with, and test it.
 	firstSteps []string
+	// patience says what takes long at first, and why. It is empty where nothing does.
+	patience string
 }
 
 var languages = []language{
-	{"go", []string{"core", "go"}, "", []string{"go test ./..."}},
-	{"rust", []string{"core", "rust"}, "rust", []string{"rustup target add wasm32-wasip1", "cargo test"}},
-	{"js", []string{"component", "js"}, "", []string{"npm install", "npm test"}},
-	{"ts", []string{"component", "ts"}, "", []string{"npm install", "npm test"}},
+	{"go", []string{"core", "go"}, "", []string{"go test ./..."},
+		"The first go test on a machine compiles Go's library, over a minute of processor time; later ones take seconds."},
+	{"rust", []string{"core", "rust"}, "rust", []string{"rustup target add wasm32-wasip1", "cargo test"}, patienceRust},
+	{"js", []string{"component", "script", "js"}, "js", []string{"npm install", "npm test"}, ""},
+	{"ts", []string{"component", "script", "ts"}, "js", []string{"npm install", "npm test"}, ""},
 	{"python", []string{"component", "python"}, "",
-		[]string{"python3 -m venv .venv", ".venv/bin/pip install -r requirements.txt", "python3 -m unittest"}},
-	{"c", []string{"core", "c"}, "c", []string{"make test"}},
-	{"assemblyscript", []string{"core", "assemblyscript"}, "assemblyscript", []string{"npm install", "npm test"}},
-	{"zig", []string{"core", "zig"}, "zig", []string{"zig build test"}},
+		[]string{"python3 -m venv .venv", ".venv/bin/pip install -r requirements.txt", "python3 -m unittest"},
+		"The first calls are interpreted and take seconds, until hako has compiled Python, once for each machine and build."},
+	{"c", []string{"core", "c"}, "c", []string{"make test"}, ""},
+	{"assemblyscript", []string{"core", "assemblyscript"}, "assemblyscript", []string{"npm install", "npm test"}, ""},
+	{"zig", []string{"core", "zig"}, "zig", []string{"zig build test"},
+		"The first zig build on a machine compiles Zig's build system, a minute or two; later ones take seconds."},
 	{"rust-component", []string{"component", "rust-component"}, "",
-		[]string{"rustup target add wasm32-wasip2", "cargo test"}},
+		[]string{"rustup target add wasm32-wasip2", "cargo test"}, patienceRust},
 }
+
+const patienceRust = "The first cargo test and the first build compile what the plugin depends on, more than a minute of " +
+	"processor time each; later ones compile the plugin alone."
 
 // Languages are the names of the languages that new plugins can be written in.
 func Languages() []string {
@@ -90,6 +98,10 @@ func findLanguage(name string) language {
 
 // FirstSteps are the commands that install what a new plugin is built with, and test it.
 func FirstSteps(name string) []string { return findLanguage(name).firstSteps }
+
+// Patience says what takes long when a new plugin is built or tested for the first time, and why. It is empty where
+// nothing does.
+func Patience(name string) string { return findLanguage(name).patience }
 
 // NewFolder writes the sources of a new plugin into dir, which must not exist or be empty. version is that of this
 // program, and of the PDK if a module can have it.
@@ -189,6 +201,11 @@ func addPDK(files map[string][]byte, s scaffold, l language) (err error) {
 	}
 	if files["pdk/LICENSE"], err = hako.PDK.ReadFile("LICENSE"); err != nil {
 		return err
+	}
+	if l.pdk == "js" { // its console
+		if files["wit/deps/hako-tool/tool.wit"], err = hako.OtherPDKs.ReadFile("pdk/wit/tool.wit"); err != nil {
+			return err
+		}
 	}
 	root := "pdk/" + l.pdk
 	return fs.WalkDir(hako.OtherPDKs, root, func(file string, entry fs.DirEntry, err error) error {

@@ -10,10 +10,13 @@ import (
 )
 
 // Root returns the directory "/" of a guest, which lists the mounts and nothing else. Without it, a language runtime
-// that finds no preopen for a path reports "bad file number"; with it, that the file does not exist. It belongs to one
-// guest.
-func Root(mounts []*Mount) sys.FS {
-	r := &rootFS{}
+// that finds no preopen for a path reports "bad file number"; with it, that the file does not exist. outside, which may
+// be nil, is then called with the path, without its first "/". It belongs to one guest.
+func Root(mounts []*Mount, outside func(path string)) sys.FS {
+	if outside == nil {
+		outside = func(string) {}
+	}
+	r := &rootFS{outside: outside}
 	for _, m := range mounts {
 		r.entries = append(r.entries, sys.Dirent{Name: m.name, Type: fs.ModeDir})
 	}
@@ -23,10 +26,14 @@ func Root(mounts []*Mount) sys.FS {
 type rootFS struct {
 	sys.UnimplementedFS
 	entries []sys.Dirent
+	outside func(path string)
 }
 
 // OpenFile implements sys.FS.
 func (r *rootFS) OpenFile(path string, flag sys.Oflag, _ fs.FileMode) (sys.File, sys.Errno) {
+	if path != "." && path != "" {
+		r.outside(path)
+	}
 	switch {
 	case flag&modifies != 0:
 		return nil, errReadOnly
@@ -42,6 +49,7 @@ func (r *rootFS) Lstat(path string) (wsys.Stat_t, sys.Errno) {
 	if path != "." && path != "" {
 		number = slices.IndexFunc(r.entries, func(e sys.Dirent) bool { return e.Name == path })
 		if number < 0 {
+			r.outside(path)
 			return wsys.Stat_t{}, sys.ENOENT
 		}
 	}
@@ -55,14 +63,19 @@ func (r *rootFS) Stat(path string) (wsys.Stat_t, sys.Errno) { return r.Lstat(pat
 func (r *rootFS) Readlink(string) (string, sys.Errno) { return "", sys.ENOENT }
 
 // Mkdir implements sys.FS. Like the following methods it always fails.
-func (r *rootFS) Mkdir(string, fs.FileMode) sys.Errno    { return errReadOnly }
-func (r *rootFS) Rmdir(string) sys.Errno                 { return errReadOnly }
-func (r *rootFS) Unlink(string) sys.Errno                { return errReadOnly }
-func (r *rootFS) Rename(string, string) sys.Errno        { return errReadOnly }
-func (r *rootFS) Link(string, string) sys.Errno          { return errReadOnly }
-func (r *rootFS) Symlink(string, string) sys.Errno       { return errReadOnly }
-func (r *rootFS) Chmod(string, fs.FileMode) sys.Errno    { return errReadOnly }
-func (r *rootFS) Utimens(string, int64, int64) sys.Errno { return errReadOnly }
+func (r *rootFS) Mkdir(path string, _ fs.FileMode) sys.Errno      { return r.readOnly(path) }
+func (r *rootFS) Rmdir(path string) sys.Errno                     { return r.readOnly(path) }
+func (r *rootFS) Unlink(path string) sys.Errno                    { return r.readOnly(path) }
+func (r *rootFS) Rename(from, to string) sys.Errno                { return r.readOnly(from) | r.readOnly(to) }
+func (r *rootFS) Link(from, to string) sys.Errno                  { return r.readOnly(from) | r.readOnly(to) }
+func (r *rootFS) Symlink(_, link string) sys.Errno                { return r.readOnly(link) }
+func (r *rootFS) Chmod(path string, _ fs.FileMode) sys.Errno      { return r.readOnly(path) }
+func (r *rootFS) Utimens(path string, _ int64, _ int64) sys.Errno { return r.readOnly(path) }
+
+func (r *rootFS) readOnly(path string) sys.Errno {
+	r.outside(path)
+	return errReadOnly
+}
 
 // rootDir is an open "/".
 type rootDir struct {

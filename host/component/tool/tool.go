@@ -24,6 +24,8 @@ type Adapter struct {
 	functions []Function
 	// listed are the functions of wasmcp that the component exports, by their names in WIT.
 	listed map[string]*Function
+	// unchecked reports whether the component may lack the code of functions: see Handlers.
+	unchecked bool
 }
 
 // New returns an Adapter for a component with a manifest. The manifest's tools select exported functions, by their
@@ -36,6 +38,7 @@ func New(c *component.Component, m *manifest.Manifest) (*Adapter, error) {
 		return a, err
 	}
 	functions := Functions(c)
+	a.unchecked = isUnchecked(functions)
 	if len(m.Tools) > 0 {
 		a.functions, err = selected(functions, m.Tools)
 		return a, err
@@ -80,19 +83,22 @@ func interfaceOf(export string) string {
 	return ""
 }
 
-// exports lists functions in an error.
+// exports lists the functions that can be tools, in an error.
 func exports(functions []Function) string {
 	const most = 20
 	names := make([]string, 0, most+1)
 	for i := range functions {
-		if i == most {
+		if functions[i].Reason != "" {
+			continue // such as a step of the toolchain
+		}
+		if len(names) == most {
 			names = append(names, "...")
 			break
 		}
 		names = append(names, functions[i].Export)
 	}
 	if len(names) == 0 {
-		return "none"
+		return "none that can be a tool"
 	}
 	return strings.Join(names, ", ")
 }

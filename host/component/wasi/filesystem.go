@@ -1,6 +1,7 @@
 package wasi
 
 import (
+	"context"
 	"errors"
 	"path"
 	"slices"
@@ -86,7 +87,9 @@ const (
 
 // files are the files that one call has open.
 type files struct {
-	host    *host
+	host *host
+	// ctx is the context of the current operation.
+	ctx     context.Context
 	handles *file.Handles
 	// roots are the preopened directories: the mounts, and "/", which lists them.
 	roots []*node
@@ -100,6 +103,7 @@ func (h *host) files(c caller) *files {
 	f := broker.State(c.Call, filesKey{h}, func() *files {
 		return &files{host: h, handles: file.NewHandles(h.OpenFiles), roots: make([]*node, len(h.Mounts)+1)}
 	})
+	f.ctx = c.ctx
 	f.handles.Begin(c.ctx, c.Spend)
 	return f
 }
@@ -132,7 +136,7 @@ func (f *files) root(number int) (*node, error) {
 			n.flags |= flagMutate
 		}
 	} else {
-		n.fs = file.Root(f.host.Mounts)
+		n.fs = file.Root(f.host.Mounts, func(path string) { f.host.Outside(f.ctx, path) })
 	}
 	opened, errno := n.fs.OpenFile(".", file.OpenRead, 0)
 	if errno != 0 {

@@ -43,6 +43,8 @@ type Options struct {
 	Log   func(ctx context.Context, level abi.LogLevel, text string)
 	// Mounts are the granted directories, which must stay open as long as the interfaces are used.
 	Mounts []*file.Mount
+	// Outside, if set, is called with a path that the guest uses and that lies under no mount.
+	Outside func(ctx context.Context, path string)
 	// OpenFiles is the number of files and directories that one call may have open. Zero means 64.
 	OpenFiles int
 	// Memory bounds the linear memory of an instance, in bytes, and so the results that it can get at once. Zero means
@@ -91,6 +93,9 @@ func New(options *Options) []broker.Interface {
 	}
 	if h.Log == nil {
 		h.Log = func(context.Context, abi.LogLevel, string) {}
+	}
+	if h.Outside == nil {
+		h.Outside = func(context.Context, string) {}
 	}
 	if h.Progress == nil {
 		h.Progress = func(context.Context, abi.Progress) {}
