@@ -226,6 +226,9 @@ func cleanValue(value any) (any, error) {
 	var err error
 	switch v := value.(type) {
 	case string:
+		if number, ok := keptNumber(v); ok {
+			return number, nil
+		}
 		return visible.Clean(v), nil
 	case []any:
 		for i := range v {

@@ -288,6 +288,40 @@ func TestExact(t *testing.T) {
 	}
 }
 
+// TestExactSchemas: numbers in the schemas of tools stay as the server wrote them.
+func TestExactSchemas(t *testing.T) {
+	t.Parallel()
+	for schema, want := range map[string]string{
+		`{"properties":{"id":{"enum":[9007199254740993, -9223372036854775808]}}}`: `{"properties":{"id":{"enum":[9007199254740993,-9223372036854775808]}},"type":"object"}`,
+		`{"maxProperties":3,"default":{"a":[0.1,1e400,12345678901234567890.5]}}`:  `{"default":{"a":[0.1,1e400,12345678901234567890.5]},"maxProperties":3,"type":"object"}`,
+		`{"default":"hako.run/number:1x"}`:                                        `{"default":"hako.run/number:1x","type":"object"}`,
+	} {
+		for _, member := range []string{"inputSchema", "outputSchema"} {
+			answer := exact([]byte(`{"jsonrpc":"2.0","id":9007199254740993,"result":{"ttl":9007199254740993,"tools":[{"name":"a"},{"name":"b","` +
+				member + `":` + schema + `,"size":9007199254740993}]}}`))
+			var read struct {
+				ID     int64
+				Result struct{ Tools []map[string]any }
+			}
+			if err := json.Unmarshal(answer, &read); err != nil || read.ID != 9007199254740993 {
+				t.Fatalf("%s: %v", answer, err)
+			}
+			if got, err := schemaJSON(read.Result.Tools[1][member]); err != nil || string(got) != want {
+				t.Errorf("%s became %s, %v", schema, got, err)
+			}
+			if _, number := read.Result.Tools[1]["size"].(float64); !number {
+				t.Errorf("another member became %v", read.Result.Tools[1]["size"])
+			}
+		}
+	}
+	for _, other := range []string{`{"result":{"tools":[{"inputSchema":{"a":`, `{"result":{"tools":7,"inputSchema":12345678901234567}}`,
+		`["inputSchema"]`, ``} {
+		if got := exact([]byte(other)); string(got) != other {
+			t.Errorf("%s became %s", other, got)
+		}
+	}
+}
+
 // endless repeats a text for ever.
 type endless struct {
 	text string
