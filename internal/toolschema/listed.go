@@ -31,7 +31,7 @@ func listed(schema json.RawMessage, root map[string]any, names Names) json.RawMe
 		dropDangling(root, root, 0)
 		changed = true
 	}
-	each(root, 0, func(part map[string]any) {
+	Each(root, 0, func(part map[string]any) {
 		if part["items"] == nil && slices.Contains(TypesOf(part), "array") {
 			part["items"] = map[string]any{}
 			changed = true

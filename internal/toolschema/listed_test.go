@@ -61,7 +61,7 @@ func TestListedNames(t *testing.T) {
 	whole := json.RawMessage(`{"type":"object","properties":{"` + long + `":{},"` + long + `y":{"properties":{"":{}}},"a b":{},"a$b":{}}}`)
 	rule := regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 	all := map[string]bool{}
-	each(decoded(Listed(whole)), 0, func(schema map[string]any) {
+	Each(decoded(Listed(whole)), 0, func(schema map[string]any) {
 		for name := range elementsByName(schema["properties"]) {
 			if all[name] = true; !rule.MatchString(name) {
 				t.Errorf("%q", name)

@@ -18,7 +18,7 @@ type Names map[string]string
 // no other property in it has.
 func NamesOf(root map[string]any) Names {
 	declared, refused := map[string]bool{}, false
-	each(root, 0, func(schema map[string]any) {
+	Each(root, 0, func(schema map[string]any) {
 		properties, _ := schema["properties"].(map[string]any)
 		for name := range properties {
 			declared[name] = true
@@ -47,7 +47,7 @@ func (n Names) Rename(root map[string]any) {
 	if len(n) == 0 {
 		return
 	}
-	each(root, 0, n.renameIn)
+	Each(root, 0, n.renameIn)
 }
 
 // renameIn changes the names in one schema.
@@ -126,24 +126,24 @@ var (
 	mapKeywords  = []string{"$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties"}
 )
 
-// each calls visit with a schema and all schemas in it, down to maxDepth.
-func each(schema any, depth int, visit func(map[string]any)) {
+// Each calls visit with a schema and all schemas in it, down to maxDepth.
+func Each(schema any, depth int, visit func(map[string]any)) {
 	object, ok := schema.(map[string]any)
 	if !ok || depth > maxDepth {
 		return
 	}
 	visit(object)
 	for _, keyword := range oneKeywords {
-		each(object[keyword], depth+1, visit)
+		Each(object[keyword], depth+1, visit)
 	}
 	for _, keyword := range listKeywords {
 		for _, member := range elements[any](object[keyword]) {
-			each(member, depth+1, visit)
+			Each(member, depth+1, visit)
 		}
 	}
 	for _, keyword := range mapKeywords {
 		for _, member := range elementsByName(object[keyword]) {
-			each(member, depth+1, visit)
+			Each(member, depth+1, visit)
 		}
 	}
 }

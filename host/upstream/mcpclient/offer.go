@@ -202,9 +202,13 @@ func (o *offer) tool(spec *Spec, name string, t *mcp.Tool) (*manifest.Tool, erro
 	if err := o.addParts(toolschema.Parts(t.InputSchema) + toolschema.Parts(t.OutputSchema)); err != nil {
 		return nil, err
 	}
-	input, err := schemaJSON(t.InputSchema)
+	input, dropped, err := schemaJSON(t.InputSchema)
 	if err != nil {
 		return nil, err
+	}
+	if len(dropped) > 0 {
+		o.omit("a part of the input schema of tool %s, which hako does not know: %s. The tool is offered without it, "+
+			"and the server checks the arguments", quoted(t.Name), strings.Join(dropped, ", "))
 	}
 	tool := manifest.Tool{Name: name, InputSchema: input, Description: text(cmp.Or(t.Description, t.Title, t.Name),
 		maxDescription)}
@@ -215,7 +219,7 @@ func (o *offer) tool(spec *Spec, name string, t *mcp.Tool) (*manifest.Tool, erro
 	}
 	if t.OutputSchema != nil {
 		whole := []manifest.Tool{tool}
-		if whole[0].OutputSchema, err = schemaJSON(t.OutputSchema); err == nil {
+		if whole[0].OutputSchema, _, err = schemaJSON(t.OutputSchema); err == nil {
 			err = validate(&manifest.Manifest{Tools: whole})
 		}
 		if err == nil {
@@ -243,12 +247,13 @@ func validate(m *manifest.Manifest) error {
 }
 
 // schemaJSON converts a schema for a manifest. An older draft is read as 2020-12, which differs in little. A missing
-// type becomes "object". Hidden characters are removed from all texts.
-func schemaJSON(value any) (json.RawMessage, error) {
+// type becomes "object". Hidden characters are removed from all texts. dropped are the keywords of which a part is left
+// out, see repaired.
+func schemaJSON(value any) (data json.RawMessage, dropped []string, err error) {
 	object, ok := value.(map[string]any)
 	if !ok {
 		if value != nil {
-			return nil, errors.New("the schema is not an object")
+			return nil, nil, errors.New("the schema is not an object")
 		}
 		object = map[string]any{}
 	}
@@ -260,9 +265,11 @@ func schemaJSON(value any) (json.RawMessage, error) {
 	}
 	cleaned, err := cleanValue(whole)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return json.Marshal(cleaned)
+	dropped = repaired(cleaned.(map[string]any))
+	data, err = json.Marshal(cleaned)
+	return data, dropped, err
 }
 
 // cleanValue cleans all strings in a JSON value. Keys that become equal are an error.
@@ -270,6 +277,9 @@ func cleanValue(value any) (any, error) {
 	var err error
 	switch v := value.(type) {
 	case string:
+		if number, ok := keptNumber(v); ok {
+			return number, nil
+		}
 		return visible.Clean(v), nil
 	case []any:
 		for i := range v {

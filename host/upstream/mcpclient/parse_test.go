@@ -20,6 +20,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/hako-run/hako/host/manifest"
+	"github.com/hako-run/hako/host/schema"
 	"github.com/hako-run/hako/host/secret"
 )
 
@@ -456,6 +457,65 @@ func TestExact(t *testing.T) {
 	for _, other := range []string{`{"id":1,"result":{}}`, `{"id":1,"structuredContent":1}`, `structuredContent`, `{"result":["structuredContent"]}`} {
 		if got := exact([]byte(other)); string(got) != other {
 			t.Errorf("%s became %s", other, got)
+		}
+	}
+}
+
+// TestExactSchemas: numbers in the schemas of tools stay as the server wrote them.
+func TestExactSchemas(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"properties":{"id":{"enum":[9007199254740993, -9223372036854775808]}}}`: `{"properties":{"id":{"enum":[9007199254740993,-9223372036854775808]}},"type":"object"}`,
+		`{"maxProperties":3,"default":{"a":[0.1,1e400,12345678901234567890.5]}}`:  `{"default":{"a":[0.1,1e400,12345678901234567890.5]},"maxProperties":3,"type":"object"}`,
+		`{"default":"hako.run/number:1x"}`:                                        `{"default":"hako.run/number:1x","type":"object"}`,
+	} {
+		for _, member := range []string{"inputSchema", "outputSchema"} {
+			answer := exact([]byte(`{"jsonrpc":"2.0","id":9007199254740993,"result":{"ttl":9007199254740993,"tools":[{"name":"a"},{"name":"b","` +
+				member + `":` + text + `,"size":9007199254740993}]}}`))
+			var read struct {
+				ID     int64
+				Result struct{ Tools []map[string]any }
+			}
+			if err := json.Unmarshal(answer, &read); err != nil || read.ID != 9007199254740993 {
+				t.Fatalf("%s: %v", answer, err)
+			}
+			if got, _, err := schemaJSON(read.Result.Tools[1][member]); err != nil || string(got) != want {
+				t.Errorf("%s became %s, %v", text, got, err)
+			}
+			if _, number := read.Result.Tools[1]["size"].(float64); !number {
+				t.Errorf("another member became %v", read.Result.Tools[1]["size"])
+			}
+		}
+	}
+	for _, other := range []string{`{"result":{"tools":[{"inputSchema":{"a":`, `{"result":{"tools":7,"inputSchema":12345678901234567}}`,
+		`["inputSchema"]`, ``} {
+		if got := exact([]byte(other)); string(got) != other {
+			t.Errorf("%s became %s", other, got)
+		}
+	}
+}
+
+// TestRepairedSchemas: a keyword that hako does not take does not cost the tool.
+func TestRepairedSchemas(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]struct{ schema, dropped string }{
+		`{"properties":{"a":{"items":[{"type":"string"}],"additionalItems":false}}}`: {`{"properties":{"a":{"items":false,"prefixItems":[{"type":"string"}]}},"type":"object"}`, ""},
+		`{"properties":{"a":{"pattern":"^(?!x).*$"},"b":{"pattern":"^b$"}}}`:         {`{"properties":{"a":{},"b":{"pattern":"^b$"}},"type":"object"}`, "pattern"},
+		`{"properties":{"a":{"type":"string","required":false}}}`:                    {`{"properties":{"a":{"type":"string"}},"type":"object"}`, "required"},
+		`{"properties":{"a":{"description":null,"default":null,"items":null}}}`:      {`{"properties":{"a":{"default":null}},"type":"object"}`, ""},
+		`{"properties":{"a":{}},"required":["a","b"]}`:                               {`{"properties":{"a":{}},"required":["a"],"type":"object"}`, "required"},
+		`{"properties":null,"required":null,"additionalProperties":null}`:            {`{"type":"object"}`, ""},
+	} {
+		var value any
+		if err := json.Unmarshal([]byte(text), &value); err != nil {
+			t.Fatal(err)
+		}
+		got, dropped, err := schemaJSON(value)
+		if err != nil || string(got) != want.schema || strings.Join(dropped, ",") != want.dropped {
+			t.Errorf("%s became %s without %v, %v", text, got, dropped, err)
+		}
+		if _, err := schema.Compile(got); err != nil {
+			t.Errorf("%s: %v", got, err)
 		}
 	}
 }
