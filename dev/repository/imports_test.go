@@ -22,6 +22,7 @@ var wrapped = map[string][]string{
 	"github.com/yosida95/uritemplate":        {"host/catalog", "host/manifest"},
 	"github.com/prometheus/client_golang":    {"host/app/metrics"},
 	"go.opentelemetry.io/otel":               {"host/trace"},
+	"google.golang.org/grpc":                 {"host/trace"},
 	"github.com/extism/go-sdk":               {"host/extism"},
 	"github.com/jackc/pgx":                   {"host/store/postgres", "host/app/background", "dev/kit/postgrestest"},
 	"github.com/riverqueue/river":            {"host/app/background"},
@@ -45,13 +46,6 @@ var wrapped = map[string][]string{
 	"github.com/yuin/goldmark":               {"host/frontend/terminal"},
 	"github.com/fsnotify/fsnotify":           {"host"},
 	"go.yaml.in/yaml":                        {"internal/strictyaml", "host/grant"},
-}
-
-// heavy has packages for which there is something smaller, tests aside.
-var heavy = map[string]string{
-	"google.golang.org/grpc":                    "host/trace sends gRPC with net/http",
-	"github.com/pelletier/go-toml/v2":           "what is in the program is JSON or YAML",
-	"github.com/zricethezav/gitleaks/v8/config": "its rules are in host/govern/secretscan/gitleaks.json",
 }
 
 type goPackage struct {
@@ -88,9 +82,6 @@ func forbidden(name, imported string) string {
 		return "programs are not libraries"
 	case under(name, "host/upstream/mcpclient") && under(own, "host/sandbox"):
 		return "upstream servers run outside of the sandbox"
-	}
-	if instead := heavy[imported]; instead != "" {
-		return "it makes the program larger: " + instead
 	}
 	if (under(name, "plugins") || under(name, "examples") || under(name, "pdk")) && !isOwn &&
 		strings.Contains(strings.Split(imported, "/")[0], ".") {
@@ -155,7 +146,7 @@ func TestForbidden(t *testing.T) {
 		{"plugins/weather", module + "/host", true},
 		{"host/upstream/mcpclient", module + "/host/sandbox", true},
 		{"plugins/weather", "net/http", false},
-		{"host/trace", "google.golang.org/grpc", true},
+		{"host/outbound", "google.golang.org/grpc", true},
 		{"plugins/weather", "golang.org/x/text", true},
 		{"examples/web-search", module + "/dev/fakes/search", true},
 		{"host/pipeline", "github.com/tetratelabs/wazero/api", true},

@@ -3,14 +3,20 @@ package trace
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
+	"os"
+	"strconv"
+	"strings"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
@@ -49,7 +55,7 @@ type Options struct {
 }
 
 // New returns a Tracer that exports in the background until Close. It fails for an invalid endpoint URL, an unknown
-// protocol, a ratio out of range and a malformed OTEL_RESOURCE_ATTRIBUTES. It does not connect: if the receiver is not
+// protocol, a ratio out of range and a malformed variable of OpenTelemetry. It does not connect: if the receiver is not
 // reachable, spans are dropped and the loss is logged. The logger becomes OpenTelemetry's error handler in the whole
 // process.
 func New(ctx context.Context, o Options) (*Tracer, error) {
@@ -100,7 +106,11 @@ func (o *Options) client() (otlptrace.Client, error) {
 	if err := o.checkEndpoint(); err != nil {
 		return nil, err
 	}
-	switch protocol := o.protocol(); protocol {
+	if err := checkEnvironment(); err != nil {
+		return nil, fmt.Errorf("traces: %w", err)
+	}
+	// Each exporter has one protocol, so the environment is read here.
+	switch protocol := cmp.Or(o.Protocol, exporterVariable("PROTOCOL"), HTTP); protocol {
 	case HTTP:
 		options := []otlptracehttp.Option{otlptracehttp.WithProxy(outbound.Through(o.Proxy))}
 		if o.Endpoint != "" {
@@ -108,11 +118,7 @@ func (o *Options) client() (otlptrace.Client, error) {
 		}
 		return otlptracehttp.NewClient(options...), nil
 	case GRPC:
-		options, err := o.grpcOptions()
-		if err != nil {
-			return nil, err
-		}
-		return otlptracehttp.NewClient(options...), nil
+		return otlptracegrpc.NewClient(o.grpcOptions()...), nil
 	default:
 		return nil, fmt.Errorf("the protocol of traces is %q: use %s or %s", protocol, HTTP, GRPC)
 	}
@@ -141,9 +147,34 @@ func withPath(endpoint string) string {
 	return endpoint
 }
 
-// protocol returns the protocol to use. Each exporter has one, so the environment is read here.
-func (o *Options) protocol() string {
-	return cmp.Or(o.Protocol, exporterVariable("PROTOCOL"), HTTP)
+// checkEnvironment validates the variables that the exporters would ignore if they are wrong.
+func checkEnvironment() error {
+	if value := exporterVariable("TIMEOUT"); value != "" {
+		if milliseconds, err := strconv.Atoi(value); err != nil || milliseconds <= 0 {
+			return fmt.Errorf("OTEL_EXPORTER_OTLP_TIMEOUT is %q: give a number of milliseconds", value)
+		}
+	}
+	if file := exporterVariable("CERTIFICATE"); file != "" {
+		certificates, err := os.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("OTEL_EXPORTER_OTLP_CERTIFICATE: %w", err)
+		}
+		if !x509.NewCertPool().AppendCertsFromPEM(certificates) {
+			return fmt.Errorf("OTEL_EXPORTER_OTLP_CERTIFICATE: %s has no certificates in PEM", file)
+		}
+	}
+	if file, key := exporterVariable("CLIENT_CERTIFICATE"), exporterVariable("CLIENT_KEY"); file != "" && key != "" {
+		if _, err := tls.LoadX509KeyPair(file, key); err != nil {
+			return fmt.Errorf("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE and _CLIENT_KEY: %w", err)
+		}
+	}
+	return nil
+}
+
+// exporterVariable returns a variable of the exporters. The one for traces takes precedence.
+func exporterVariable(name string) string {
+	return cmp.Or(strings.TrimSpace(os.Getenv("OTEL_EXPORTER_OTLP_TRACES_"+name)),
+		strings.TrimSpace(os.Getenv("OTEL_EXPORTER_OTLP_"+name)))
 }
 
 // resource describes the process. The environment takes precedence.

@@ -3,26 +3,20 @@ package trace
 import (
 	"context"
 	"crypto/tls"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
-	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
-	_ "google.golang.org/grpc/encoding/gzip" // the receiver decompresses
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/hako-run/hako/dev/kit/testcert"
 )
@@ -111,7 +105,8 @@ func TestGRPC(t *testing.T) {
 		"an address of DNS": {env: []string{"ENDPOINT=dns:///ADDRESS", "TRACES_INSECURE=true"}},
 		"an address with TLS": {receiver: newGRPCReceiver(t, "tcp", "127.0.0.1:0", mutual),
 			env: []string{"ENDPOINT=ADDRESS"}},
-		"a socket":     {receiver: newGRPCReceiver(t, "unix", socket), env: []string{"ENDPOINT=unix://" + socket}},
+		"a socket": {receiver: newGRPCReceiver(t, "unix", socket), env: []string{"ENDPOINT=unix://" + socket}},
+		"without TLS, though there is a certificate": {endpoint: "http://ADDRESS", env: []string{"CERTIFICATE=" + certificate}},
 		"compressed":   {endpoint: "http://ADDRESS", env: []string{"COMPRESSION=gzip"}},
 		"with headers": {endpoint: "http://ADDRESS", env: []string{"HEADERS=x-team=search,authorization=Bearer%20a"}},
 	} {
@@ -147,98 +142,43 @@ func TestGRPC(t *testing.T) {
 	}
 }
 
-// TestGRPCResults has each result of a call as a response of HTTP, on which the exporter acts.
-func TestGRPCResults(t *testing.T) {
-	t.Parallel()
-	exhausted := status.New(codes.ResourceExhausted, "slow down")
-	delayed, err := exhausted.WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(1500 * time.Millisecond)})
-	if err != nil {
-		t.Fatal(err)
+// TestGRPCErrors sends to receivers that refuse spans or do not keep to gRPC. The loss is logged with its reason, by
+// the error handler of the process, so the cases are not parallel.
+func TestGRPCErrors(t *testing.T) {
+	refusing := func(err error) string {
+		r := newGRPCReceiver(t, "tcp", "127.0.0.1:0")
+		r.err, r.answer = err, &collector.ExportTracePartialSuccess{ErrorMessage: "full", RejectedSpans: 1}
+		return "http://" + r.address
 	}
-	for name, c := range map[string]struct {
-		err    error
-		status int
-		after  string
-		body   string
-	}{
-		"accepted":              {status: http.StatusOK, body: "\n\x06\x12\x04full"},
-		"unavailable":           {err: status.Error(codes.Unavailable, "restart"), status: 503, body: `14: "restart"`},
-		"exhausted":             {err: exhausted.Err(), status: 500, body: `8: "slow down"`},
-		"exhausted for a while": {err: delayed.Err(), status: 429, after: "2", body: `8: "slow down"`},
-		"refused":               {err: status.Error(codes.PermissionDenied, "用户\n"), status: 500, body: `7: "用户\n"`},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := newGRPCReceiver(t, "tcp", "127.0.0.1:0")
-			r.err, r.answer = c.err, &collector.ExportTracePartialSuccess{ErrorMessage: "full"}
-			response := post(t, "http://"+r.address)
-			body, err := io.ReadAll(response.Body)
-			if err != nil || response.StatusCode != c.status || response.Header.Get("Retry-After") != c.after ||
-				!strings.HasSuffix(string(body), c.body) {
-				t.Errorf("%s, %v, %q, %v", response.Status, response.Header, body, err)
-			}
-		})
+	answering := func(handler http.HandlerFunc) string {
+		server := httptest.NewUnstartedServer(handler)
+		server.Config.Protocols = new(http.Protocols)
+		server.Config.Protocols.SetUnencryptedHTTP2(true)
+		server.Start()
+		t.Cleanup(server.Close)
+		return server.URL
 	}
-}
-
-func post(t *testing.T, endpoint string) *http.Response {
-	t.Helper()
-	client, err := (&Options{Proxy: func() *url.URL { return nil }}).grpcClient("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, endpoint+"/v1/traces", strings.NewReader(""))
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return &http.Response{Status: err.Error(), Body: http.NoBody}
-	}
-	t.Cleanup(func() { _ = response.Body.Close() })
-	return response
-}
-
-// TestNotGRPC sends to servers that do not keep to gRPC, and to none.
-func TestNotGRPC(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		handler http.HandlerFunc
-		want    string
-	}{
-		"no status":     {func(http.ResponseWriter, *http.Request) {}, "does not speak gRPC"},
-		"another page":  {http.NotFound, "404 Not Found"},
-		"a redirection": {http.RedirectHandler("http://127.0.0.1:1/", http.StatusFound).ServeHTTP, "302 Found"},
-		"no message": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Grpc-Status", "0")
-		}, "not one message"},
-		"a length that is wrong": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set(http.TrailerPrefix+"Grpc-Status", "0")
-			_, _ = io.WriteString(w, "\x00\xff\xff\xff\xffx")
-		}, "not one message"},
-		"a long response": {func(w http.ResponseWriter, _ *http.Request) {
+	for name, c := range map[string]struct{ endpoint, want string }{
+		"some rejected": {refusing(nil), "full (1 spans rejected)"},
+		"refused":       {refusing(status.Error(codes.PermissionDenied, "用户\n")), `code = PermissionDenied desc = 用户\n`},
+		"another page":  {answering(http.NotFound), "404 (Not Found)"},
+		"a redirection": {answering(http.RedirectHandler("http://127.0.0.1:1/", http.StatusFound).ServeHTTP), "302 (Found)"},
+		"a long response": {answering(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/grpc")
+			_, _ = w.Write([]byte{0, 0, 1, 0, 1})
 			_, _ = w.Write(make([]byte, maxGRPCResponse+1))
-		}, "more than 64 KiB"},
+		}), "received message larger than max"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			server := httptest.NewUnstartedServer(c.handler)
-			server.Config.Protocols = new(http.Protocols)
-			server.Config.Protocols.SetUnencryptedHTTP2(true)
-			server.Start()
-			defer server.Close()
-			if response := post(t, server.URL); !strings.Contains(response.Status, c.want) {
-				t.Errorf("%s, want %s", response.Status, c.want)
+			if log := export(t, Options{Endpoint: c.endpoint}); !strings.Contains(log, c.want) {
+				t.Errorf("%s, want %s", log, c.want)
 			}
 		})
 	}
-	if response := post(t, "http://127.0.0.1:1"); response.StatusCode != http.StatusServiceUnavailable {
-		t.Errorf("nobody listens: %s", response.Status)
-	}
 }
 
-// TestGRPCEnvironment refuses what no exporter could use.
-func TestGRPCEnvironment(t *testing.T) {
+// TestEnvironment refuses values that the exporters would ignore.
+func TestEnvironment(t *testing.T) {
 	for _, c := range []struct{ name, value, want string }{
 		{"TIMEOUT", "10s", `"10s": give a number of milliseconds`},
 		{"CERTIFICATE", filepath.Join(t.TempDir(), "missing"), "OTEL_EXPORTER_OTLP_CERTIFICATE: open"},
@@ -246,9 +186,11 @@ func TestGRPCEnvironment(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Setenv("OTEL_EXPORTER_OTLP_"+c.name, c.value)
-			_, err := New(t.Context(), Options{Endpoint: "http://127.0.0.1:1", Protocol: GRPC})
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%v, want %s", err, c.want)
+			for _, protocol := range []string{HTTP, GRPC} {
+				_, err := New(t.Context(), Options{Endpoint: "http://127.0.0.1:1", Protocol: protocol})
+				if err == nil || !strings.Contains(err.Error(), c.want) {
+					t.Errorf("%s: %v, want %s", protocol, err, c.want)
+				}
 			}
 		})
 	}
