@@ -98,7 +98,7 @@ func New() *Fakes {
 	f.add("managedagents", f.ManagedAgents, &f.ManagedAgents.Faults)
 	f.mux.HandleFunc("POST /_faults", f.plan)
 	f.mux.HandleFunc("DELETE /_faults", f.forget)
-	f.handler = httpserver.LocalOnly(f.mux, "Use the address that hako-dev has printed.")
+	f.handler = httpserver.LocalOnly(f.mux, "Use the address that hako-dev has printed.", slack.SocketOrigin)
 	return f
 }
 

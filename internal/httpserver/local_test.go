@@ -10,7 +10,7 @@ import (
 // TestLocalOnly: programs on this machine come in, and web pages elsewhere do not, by whatever name they ask.
 func TestLocalOnly(t *testing.T) {
 	t.Parallel()
-	handler := LocalOnly(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }), "Remedy.")
+	handler := LocalOnly(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }), "Remedy.", "https://vendor.example")
 	for name, test := range map[string]struct {
 		method, host string
 		header       []string
@@ -23,6 +23,7 @@ func TestLocalOnly(t *testing.T) {
 		"typed by a person":          {"GET", "localhost:1", []string{"Sec-Fetch-Site", "none"}, ""},
 		"a link that is followed":    {"GET", "localhost:1", []string{"Sec-Fetch-Site", "cross-site"}, ""},
 		"a WebSocket of a program":   {"GET", "localhost:1", []string{"Upgrade", "websocket"}, ""},
+		"a vendor's client":          {"GET", "localhost:1", []string{"Upgrade", "websocket", "Origin", "https://vendor.example"}, ""},
 		"rebinding":                  {"GET", "evil.example:80", nil, "Remedy."},
 		"rebinding below localhost":  {"GET", "localhost.evil.example", nil, "Remedy."},
 		"rebinding, the same origin": {"POST", "evil.example", []string{"Origin", "http://evil.example", "Sec-Fetch-Site", "same-origin"}, "Remedy."},

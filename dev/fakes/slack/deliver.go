@@ -69,6 +69,9 @@ func (s *Server) connect(r *http.Request) (answer, error) {
 	return answer{"url": strings.Replace(base(r), "http", "ws", 1) + "/socket/?ticket=one"}, nil
 }
 
+// SocketOrigin is the origin that slack-go names when it opens a WebSocket.
+const SocketOrigin = "https://api.slack.com"
+
 var upgrader = websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}
 
 // socket is a connection of Socket Mode until it closes.
