@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/hako-run/hako/dev/kit/testwait"
 	"github.com/hako-run/hako/host/wasmfile"
 	"github.com/hako-run/hako/pdk/abi"
 )
@@ -30,9 +31,13 @@ func TestRefusedModule(t *testing.T) {
 	put(t, filepath.Join(dir, "plugins", "probe.wasm"), wasm)
 	invoke(t, dir, "plugin", "approve", "probe", "--yes").want(t, exitOK)
 	invoke(t, dir, "plugin", "check", "plugins/probe.wasm").want(t, exitFailed, "cannot be asked for its handlers")
-	compiled, err := filepath.Glob(filepath.Join(dir, "cache", "compiled", "images", "*.code"))
-	if err != nil || len(compiled) != 1 {
-		t.Fatalf("%v, %v", compiled, err)
+	serve(t, dir) // it compiles the plugin
+	var compiled []string
+	if !testwait.Until(t, func() bool {
+		compiled, _ = filepath.Glob(filepath.Join(dir, "cache", "compiled", "images", "*.code"))
+		return len(compiled) == 1
+	}) {
+		t.Fatal(compiled)
 	}
 	if o := invoke(t, dir, "doctor"); strings.Contains(o.stdout, "compiled") {
 		t.Errorf("before: %s", o)
