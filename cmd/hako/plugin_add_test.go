@@ -72,6 +72,8 @@ func TestPluginAdd(t *testing.T) {
 		flags      []string
 	}{
 		"another digest":  {server.URL + "/probe.wasm", "instead of sha256:00", []string{"--digest", "sha256:00"}},
+		"no such file":    {"nothing.wasm", "there is no file nothing.wasm: give a file, an https address", nil},
+		"no index":        {"weather", "no index that could list a plugin of that name: give a file, an https address", nil},
 		"nothing there":   {server.URL + "/nothing?key=secret", "answers 404", nil},
 		"not encrypted":   {"http://plugins.example/probe.wasm", "is not https", nil},
 		"leads there":     {server.URL + "/away", "is not https", nil},

@@ -93,12 +93,12 @@ func gone(ctx context.Context, id string) error {
 		who = " (" + d.DeletedBy + ")"
 	}
 	if id != d.TaskID {
-		return refuse("hand-off %[1]s ended: its task %[2]s (%[3]s) was deleted at %[4]s%[5]s: %[6]s. See get_pending_handoffs() for others",
-			"ハンドオフ %[1]s は終了しました。タスク %[2]s（%[3]s）が %[4]s に削除されています%[5]s。理由: %[6]s。ほかのハンドオフは get_pending_handoffs() で確認してください",
+		return refuse("hand-off %[1]s ended: its task %[2]s (%[3]s) was deleted at %[4]s%[5]s: %[6]s. The tool get_pending_handoffs shows others",
+			"ハンドオフ %[1]s は終了しました。タスク %[2]s（%[3]s）が %[4]s に削除されています%[5]s。理由: %[6]s。ほかのハンドオフはツール get_pending_handoffs で確認してください",
 			id, d.TaskID, d.Title, d.DeletedAt, who, d.Reason)
 	}
-	return refuse(
-		"task %[1]s (%[2]s) was deleted at %[3]s%[4]s: %[5]s. list_tasks(project_id=\"…\") shows which there are",
-		"タスク %[1]s（%[2]s）は %[3]s に削除されました%[4]s。理由: %[5]s。list_tasks(project_id=\"…\") で確認してください",
-		id, d.Title, d.DeletedAt, who, d.Reason)
+	en, ja := tasks.list()
+	return refuse("task %[1]s (%[2]s) was deleted at %[3]s%[4]s: %[5]s. Use %[6]s to see which there are",
+		"タスク %[1]s（%[2]s）は %[3]s に削除されました%[4]s。理由: %[5]s。%[7]s で確認してください",
+		id, d.Title, d.DeletedAt, who, d.Reason, en, ja)
 }

@@ -8,16 +8,25 @@ import (
 	"github.com/hako-run/hako/pdk/pdksql"
 )
 
-// kind is a sort of record: how its ids begin, the table that holds it, its names, and the call that shows which there
-// are.
-type kind struct{ prefix, table, en, ja, find string }
+// kind is a sort of record: how its ids begin, the table that holds it, its names, the tool that shows which there are,
+// and the argument that this tool needs, if any.
+type kind struct{ prefix, table, en, ja, tool, argument string }
+
+// list names the tool in both languages. Models read it, and people who type the tool's name in a terminal: so it is no
+// call in the syntax of some language.
+func (k kind) list() (en, ja string) {
+	if k.argument == "" {
+		return "the tool " + k.tool, "ツール " + k.tool
+	}
+	return "the tool " + k.tool + " with " + k.argument, "ツール " + k.tool + "（" + k.argument + " を指定）"
+}
 
 var (
-	agents   = kind{"agt", "agents", "agent", "エージェント", "list_agents()"}
-	projects = kind{"proj", "projects", "project", "プロジェクト", "list_projects()"}
-	tasks    = kind{"task", "tasks", "task", "タスク", `list_tasks(project_id="…")`}
-	handoffs = kind{"hnd", "handoffs", "hand-off", "ハンドオフ", "get_pending_handoffs()"}
-	contexts = kind{"ctx", "contexts", "record", "記録", `get_task_context(task_id="…", include_history=true)`}
+	agents   = kind{"agt", "agents", "agent", "エージェント", "list_agents", ""}
+	projects = kind{"proj", "projects", "project", "プロジェクト", "list_projects", ""}
+	tasks    = kind{"task", "tasks", "task", "タスク", "list_tasks", "project_id"}
+	handoffs = kind{"hnd", "handoffs", "hand-off", "ハンドオフ", "get_pending_handoffs", ""}
+	contexts = kind{"ctx", "contexts", "record", "記録", "get_task_context", "task_id"}
 )
 
 // unknown is the refusal of an id that no record has, or has any more.
@@ -25,15 +34,16 @@ func (k kind) unknown(ctx context.Context, id string) error {
 	if err := gone(ctx, id); err != nil {
 		return err
 	}
+	en, ja := k.list()
 	for _, other := range []kind{agents, projects, tasks, handoffs, contexts} {
 		if other != k && strings.HasPrefix(id, other.prefix+"_") {
 			return refuse("%[1]q begins like the ids of %[4]ss, and those of %[6]ss begin with %[2]s_: %[3]s shows which there are",
-				"%[1]q は%[5]sの ID の形をしています。%[7]sの ID は %[2]s_ で始まります。%[3]s で確認してください",
-				id, k.prefix, k.find, other.en, other.ja, k.en, k.ja)
+				"%[1]q は%[5]sの ID の形をしています。%[7]sの ID は %[2]s_ で始まります。%[8]s で確認してください",
+				id, k.prefix, en, other.en, other.ja, k.en, k.ja, ja)
 		}
 	}
-	return refuse("there is no %[3]s %[1]q: %[2]s shows which there are", "%[4]s %[1]q はありません。%[2]s で確認してください",
-		id, k.find, k.en, k.ja)
+	return refuse("there is no %[3]s %[1]q: %[2]s shows which there are", "%[4]s %[1]q はありません。%[5]s で確認してください",
+		id, en, k.en, k.ja, ja)
 }
 
 // check refuses an id that no record has. An empty one stands for none and is not looked for.

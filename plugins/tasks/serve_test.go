@@ -132,7 +132,7 @@ func TestResourcesNotFound(t *testing.T) {
 	t.Parallel()
 	office(t)
 	for template, find := range map[string]string{
-		"agent://{id}": "list_agents()", "project://{id}": "list_projects()", "task://{id}": "list_tasks",
+		"agent://{id}": "list_agents", "project://{id}": "list_projects", "task://{id}": "list_tasks",
 		"context://{taskId}": "list_tasks", "handoff://{taskId}": "list_tasks",
 	} {
 		variable := strings.Trim(template[strings.Index(template, "{"):], "{}")

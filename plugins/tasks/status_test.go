@@ -116,7 +116,7 @@ func TestAssign(t *testing.T) {
 	if again.Changed || again.Task.Version != got.Task.Version {
 		t.Errorf("assigned twice: %+v, %+v", again, again.Task.task)
 	}
-	refused(t, "assign_task", args{"task_id": "task_ui", "assignee_id": "agt_nobody"}, "agt_nobody", "list_agents()")
+	refused(t, "assign_task", args{"task_id": "task_ui", "assignee_id": "agt_nobody"}, "agt_nobody", "list_agents")
 	if a := result[agent](t, "get_agent_profile", args{"agent_id": "agt_bob"}); a.OpenTasks != 1 {
 		t.Errorf("agt_bob has %d open tasks", a.OpenTasks)
 	}
@@ -165,7 +165,7 @@ func TestWhoChanged(t *testing.T) {
 		t.Errorf("the task is %+v", now)
 	}
 	refused(t, "update_task_status", args{"task_id": "task_ui", "status": done, "agent_id": "agt_x"}, `"agt_x"`,
-		"list_agents()")
+		"list_agents")
 	refused(t, "update_task", args{"task_id": "task_ui"}, "title", "blocked_by")
 }
 

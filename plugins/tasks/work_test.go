@@ -65,7 +65,7 @@ func TestWhoSaved(t *testing.T) {
 		t.Errorf("saved by %q", got.SavedBy)
 	}
 	refused(t, "save_context", args{"task_id": "task_ui", "progress": "p", "agent_id": "agt_nobody"}, "agt_nobody",
-		"list_agents()")
+		"list_agents")
 }
 
 func asJSON(t *testing.T, value any) string {
@@ -244,8 +244,8 @@ func TestHandoffRules(t *testing.T) {
 		return in
 	}
 	result[agent](t, "register_agent", args{"agent_id": "agt_eve", "name": "n"})
-	refused(t, "create_handoff", create("agt_ann", "agt_ann", false), "agt_ann", "list_agents()")
-	refused(t, "create_handoff", create("agt_ann", "agt_ann", true), "agt_ann", "list_agents()")
+	refused(t, "create_handoff", create("agt_ann", "agt_ann", false), "agt_ann", "list_agents")
+	refused(t, "create_handoff", create("agt_ann", "agt_ann", true), "agt_ann", "list_agents")
 	refused(t, "create_handoff", create("agt_bob", "agt_eve", false), "task_ui", "agt_ann", "agt_bob", "force=true")
 	refused(t, "create_handoff", create("agt_bob", "agt_ann", true), "task_ui", "agt_ann")
 	if own := result[createdHandoff](t, "create_handoff", create("agt_ann", "agt_eve", true)); own.Forced {

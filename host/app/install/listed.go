@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"strings"
 
+	"github.com/hako-run/hako/host/app/config"
 	"github.com/hako-run/hako/host/app/pluginfile"
 	"github.com/hako-run/hako/host/manifest"
 	"github.com/hako-run/hako/host/registry"
@@ -33,8 +34,16 @@ func (f *Folder) Get(ctx context.Context, from, path, digest string) (*Addition,
 		d, err = f.Fetch(ctx, from)
 	} else if d, err = f.ReadFile(path); err != nil && manifest.ValidName(from) && len(f.config.Index.Plugins) > 0 {
 		d, digest, err = f.fetchNamed(ctx, from, digest)
-	} else if errors.Is(err, fs.ErrNotExist) && meant != "" {
-		err = fmt.Errorf("there is no file %s: if it is in a registry, write %s", from, meant)
+	} else if errors.Is(err, fs.ErrNotExist) {
+		switch {
+		case meant != "":
+			err = fmt.Errorf("there is no file %s: if it is in a registry, write %s", from, meant)
+		case manifest.ValidName(from):
+			err = fmt.Errorf("there is no file %s, and no index that could list a plugin of that name: give a file, an https "+
+				"address or an oci:// reference, or add an index to index.plugins in %s", from, config.FileName)
+		default:
+			err = fmt.Errorf("there is no file %s: give a file, an https address or an oci:// reference", from)
+		}
 	}
 	if err != nil {
 		return nil, err

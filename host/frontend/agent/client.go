@@ -226,8 +226,9 @@ func (c *client) open(ctx context.Context, key, method, path string, query url.V
 	return nil, &apiError{response.StatusCode, response.Header, failure}
 }
 
-// request sends a request, with body as JSON unless it is nil, and parses the response. Members of other types than
-// expected are skipped.
+// request sends a request, with body as JSON unless it is nil, and parses the response. A member of an unexpected type is
+// an error: skipped, it would look like a missing one, and an archived agent or an ended session would look like a
+// usable one.
 func (c *client) request(ctx context.Context, operation, method, path string, query url.Values, body,
 	result any) error {
 	return c.do(ctx, operation, func(key string) error {
@@ -242,11 +243,7 @@ func (c *client) request(ctx context.Context, operation, method, path string, qu
 		if err != nil {
 			return err
 		}
-		var other *json.UnmarshalTypeError
-		if err := json.Unmarshal(data, result); !errors.As(err, &other) {
-			return err
-		}
-		return nil
+		return decode(data, result)
 	})
 }
 
@@ -345,7 +342,7 @@ type sessionObject struct {
 	ID            string    `json:"id"`
 	EnvironmentID string    `json:"environment_id"`
 	Status        string    `json:"status"`
-	UpdatedAt     timestamp `json:"updated_at"`
+	UpdatedAt     time.Time `json:"updated_at"`
 	Stats         struct {
 		ActiveSeconds float64 `json:"active_seconds"`
 	} `json:"stats"`
@@ -357,16 +354,6 @@ type sessionObject struct {
 	} `json:"agent"`
 }
 
-// timestamp is a time that is zero if it is missing or malformed.
-type timestamp struct{ time.Time }
-
-func (t *timestamp) UnmarshalJSON(data []byte) error {
-	if t.Time.UnmarshalJSON(data) != nil {
-		t.Time = time.Time{}
-	}
-	return nil
-}
-
 // find lists the sessions of an agent, or of all agents if it is empty, newest first, restricted to the environments if
 // there are any. It stops when take returns false.
 func (c *client) find(ctx context.Context, agent string, environments []string, take func(listedSession) bool) error {
@@ -374,9 +361,14 @@ func (c *client) find(ctx context.Context, agent string, environments []string, 
 	if agent != "" {
 		query.Set("agent_id", agent)
 	}
-	return pages(ctx, c, opSessions, "/v1/sessions", query, func(sessions []sessionObject) bool {
-		for i := range sessions {
-			s := &sessions[i]
+	var unreadable error
+	err := pages(ctx, c, opSessions, "/v1/sessions", query, func(sessions []json.RawMessage) bool {
+		for _, raw := range sessions {
+			s := new(sessionObject)
+			if err := decode(raw, s); err != nil {
+				unreadable = &Error{Kind: Unavailable, Err: err} // the other sessions are served
+				continue
+			}
 			if !identifier().MatchString(s.ID) || len(environments) > 0 &&
 				!slices.Contains(environments, s.EnvironmentID) {
 				continue
@@ -387,10 +379,11 @@ func (c *client) find(ctx context.Context, agent string, environments []string, 
 		}
 		return true
 	})
+	return cmp.Or(err, unreadable)
 }
 
 func listedSessionOf(s *sessionObject) listedSession {
-	return listedSession{id: s.ID, stamp: stampOf(s), updated: s.UpdatedAt.Time, idle: s.Status == "idle",
+	return listedSession{id: s.ID, stamp: stampOf(s), updated: s.UpdatedAt, idle: s.Status == "idle",
 		ended: s.Status == "terminated", tools: func() *sessionTools { return sessionToolsOf(s) }}
 }
 

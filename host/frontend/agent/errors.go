@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/hako-run/hako/internal/retry"
@@ -50,7 +51,38 @@ var texts = map[Kind]string{
 var errRedirect = errors.New(
 	"it redirects to another address, to which the key is not sent: set agent.baseUrl to that address")
 
+// misfitError is a response that cannot be read. Its text has no part of the response.
+type misfitError struct{ member, kind string }
+
+func (e *misfitError) Error() string {
+	switch {
+	case e.kind == "":
+		return "a response of the API cannot be read: it is no JSON, or has a malformed time"
+	case e.member == "":
+		return "a response of the API cannot be read: it must not be of the type " + e.kind
+	}
+	return fmt.Sprintf("a response of the API cannot be read: %s must not be of the type %s", e.member, e.kind)
+}
+
+// decode parses a response of the API, or a part of it. Its error is a *misfitError.
+func decode(data []byte, into any) error {
+	err := json.Unmarshal(data, into)
+	var other *json.UnmarshalTypeError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &other):
+		kind, _, _ := strings.Cut(other.Value, " ") // "number" of "number 1.5"
+		return &misfitError{other.Field, kind}
+	}
+	return &misfitError{}
+}
+
 func (e *Error) Error() string {
+	var misfit *misfitError
+	if errors.As(e.Err, &misfit) {
+		return "managed agents: " + misfit.Error()
+	}
 	if errors.Is(e.Err, errRedirect) {
 		return "managed agents: the API cannot be used: " + errRedirect.Error()
 	}

@@ -103,7 +103,7 @@ func (c *client) agent(ctx context.Context, id string) (*agentObject, error) {
 	var a struct {
 		Name       string            `json:"name"`
 		Version    int64             `json:"version"`
-		ArchivedAt timestamp         `json:"archived_at"`
+		ArchivedAt time.Time         `json:"archived_at"`
 		Metadata   map[string]string `json:"metadata"`
 		Tools      []json.RawMessage `json:"tools"`
 	}

@@ -95,3 +95,44 @@ func TestRequests(t *testing.T) {
 		t.Errorf("requests\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
+
+// TestUnreadable: a member that cannot be read is an error that names it, and not taken for one that is missing. In a
+// list it costs its own session alone.
+func TestUnreadable(t *testing.T) {
+	t.Setenv("HAKO_TEST_AGENT_KEY", "key")
+	var body string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, body)
+	}))
+	defer server.Close()
+	c := newClient(&Spec{BaseURL: server.URL, Key: secret.Source{Env: "HAKO_TEST_AGENT_KEY"}}, nil, func(string, string) {})
+	var seen []string
+	agent := func() error { _, err := c.agent(t.Context(), "agent_1"); return err }
+	find := func() error {
+		return c.find(t.Context(), "", nil, func(s listedSession) bool { seen = append(seen, s.id); return true })
+	}
+	for _, test := range []struct {
+		name, body, want string
+		request          func() error
+		seen             []string
+	}{
+		{"missing members", `{"archived_at":null}`, "", agent, nil},
+		{"a version as text", `{"version":"3"}`, "version must not be of the type string", agent, nil},
+		{"tools as an object", `{"tools":{}}`, "tools must not be of the type object", agent, nil},
+		{"archived, but no time", `{"archived_at":"yesterday"}`, "malformed time", agent, nil},
+		{"no object", `[1]`, "must not be of the type array", agent, nil},
+		{"no JSON", `<html>secret`, "it is no JSON", agent, nil},
+		{"a session of two", `{"data":[{"id":"s1","status":["terminated"]},{"id":"s2"}]}`,
+			"status must not be of the type array", find, []string{"s2"}},
+		{"a list that is none", `{"data":{}}`, "data must not be of the type object", find, nil},
+		{"the next page", `{"data":[{"id":"s1"}],"next_page":7}`, "next_page must not be of the type number", find, nil},
+	} {
+		body, seen = test.body, nil
+		err := test.request()
+		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) ||
+			!slices.Equal(seen, test.seen) {
+			t.Errorf("%s: got %v and sessions %q, want %q and %q", test.name, err, seen, test.want, test.seen)
+		}
+	}
+}
