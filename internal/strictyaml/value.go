@@ -77,6 +77,28 @@ func (v Value) List(each func(i int, item Value)) {
 // IsList reports whether v is a list.
 func (v Value) IsList() bool { return v.node.Kind == yaml.SequenceNode }
 
+// IsMap reports whether v is a mapping.
+func (v Value) IsMap() bool { return v.node.Kind == yaml.MappingNode }
+
+// IsEmpty reports whether v is a list or a mapping without entries.
+func (v Value) IsEmpty() bool { return v.node.Kind != yaml.ScalarNode && len(v.node.Content) == 0 }
+
+// Scalar returns a text, or a number or boolean as it is written. ok is false for anything else.
+func (v Value) Scalar() (text string, ok bool) {
+	if v.node.Kind != yaml.ScalarNode || v.node.ShortTag() == "!!null" {
+		return "", false
+	}
+	return v.node.Value, true
+}
+
+// Apart calls read with v and returns the problems that it reports, as an *Error. The document does not have them.
+func (v Value) Apart(read func(Value)) error {
+	own := &document{places: v.doc.places}
+	read(Value{own, v.node, v.path})
+	own.err.sort()
+	return own.err.Err()
+}
+
 // IsText reports whether v is a text. Dates count as such.
 func (v Value) IsText() bool { return v.node.Kind == yaml.ScalarNode && isText(v.node) }
 

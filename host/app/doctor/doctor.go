@@ -129,7 +129,7 @@ func frontends(c *config.Config) (findings []Finding) {
 				"correct it; hako config check shows whether hako serve would start"})
 		}
 	}
-	if _, err := server.UpstreamSpecs(c); err != nil {
+	if err := server.CheckUpstreams(c); err != nil {
 		findings = append(findings, Finding{LevelError, "upstreams", strings.TrimPrefix(err.Error(), "configuration: "),
 			"correct the file that upstreams names"})
 	}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/hako-run/hako/host"
@@ -22,13 +23,25 @@ func CheckStart(c *config.Config, h *host.Host) error {
 	if err := checkConfig(c); err != nil {
 		return err
 	}
-	if _, err := UpstreamSpecs(c); err != nil {
+	if err := CheckUpstreams(c); err != nil {
 		return err
 	}
 	if _, err := policy.OpenLive(c.Policy); err != nil {
 		return err
 	}
 	return checkMCP(c, h)
+}
+
+// CheckUpstreams reports whether the file of upstream servers or one of its entries is invalid. A server starts without
+// the invalid entries.
+func CheckUpstreams(c *config.Config) error {
+	specs, err := UpstreamSpecs(c)
+	for _, s := range specs {
+		if s.Invalid != "" {
+			err = errors.Join(err, fmt.Errorf("configuration: upstream server %q: %s", s.Name, s.Invalid))
+		}
+	}
+	return err
 }
 
 // CheckHTTP reports whether logins or the certificate are not usable, or do not suffice for the address.

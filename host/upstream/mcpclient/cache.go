@@ -206,8 +206,13 @@ func (s *Spec) fingerprint(dir string, env environment) (string, error) {
 		}
 		return filled
 	}
-	f.Command, f.URL, f.Env, f.Headers = expand(s.Command), expand(s.URL), values(s.Env), values(s.Headers)
-	f.Args = nil
+	path := func(text string) string {
+		filled, bad := env.path(text)
+		err = errors.Join(err, bad)
+		return filled
+	}
+	f.Command, f.URL, f.Env, f.Headers = path(s.Command), expand(s.URL), values(s.Env), values(s.Headers)
+	f.Args, f.Dir, f.Notes = nil, path(s.Dir), nil
 	var versions []stamp
 	if path, bad := exec.LookPath(f.Command); bad == nil {
 		versions = append(versions, fileStamp(path))
@@ -216,7 +221,7 @@ func (s *Spec) fingerprint(dir string, env environment) (string, error) {
 		arg = expand(arg)
 		f.Args = append(f.Args, arg)
 		if slices.Contains(scripts, filepath.Ext(arg)) {
-			versions = append(versions, fileStamp(from(from(dir, s.Dir), arg)))
+			versions = append(versions, fileStamp(from(from(dir, f.Dir), arg)))
 		}
 	}
 	if err != nil {

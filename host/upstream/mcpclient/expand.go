@@ -1,7 +1,9 @@
 package mcpclient
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,8 +11,8 @@ import (
 	"github.com/hako-run/hako/internal/lazyregexp"
 )
 
-// reference matches ${NAME} or ${NAME:-default}, the form of MCP clients' configurations.
-var reference = lazyregexp.New(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`)
+// reference matches ${NAME} or ${NAME:-default}, the form of MCP clients' configurations, also after "env:".
+var reference = lazyregexp.New(`\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-([^}]*))?\}`)
 
 // environment has the variables for ${NAME}.
 type environment map[string]string
@@ -23,6 +25,31 @@ func newEnvironment(environ []string) environment {
 		}
 	}
 	return e
+}
+
+// path is expand for a file or directory. "~" is the home directory.
+func (e environment) path(text string) (string, error) {
+	filled, err := e.expand(text)
+	if rest, ok := strings.CutPrefix(filled, "~"); ok && (rest == "" || strings.ContainsAny(rest[:1], `/\`)) {
+		home := e.home()
+		if home == "" {
+			return "", errors.New("~ is the home directory, and HOME is not set: write the whole path")
+		}
+		filled = home + rest
+	}
+	return filled, err
+}
+
+func (e environment) home() string { return cmp.Or(e["HOME"], e["USERPROFILE"]) }
+
+// addDefaults adds the names that other clients have for directories: dir, where the configuration is, and the home
+// directory.
+func (e environment) addDefaults(dir string) {
+	for name, value := range map[string]string{"workspaceFolder": dir, "userHome": e.home()} {
+		if _, ok := e[name]; !ok && value != "" {
+			e[name] = value
+		}
+	}
 }
 
 // expand replaces the variables in text. Their values are not expanded again.

@@ -18,17 +18,18 @@ import (
 const maxFile = 1 << 20
 
 // ReadFile reads the servers of a configuration file in the common form of MCP clients: JSON or YAML with an object
-// "mcpServers" (docs/upstreams.md). Other top-level keys belong to other programs and are ignored. Within mcpServers,
-// an unknown key is an error that suggests the nearest known key. The result includes disabled servers. Relative paths
-// of secrets start at dir.
+// "mcpServers", or "servers" as in VS Code (docs/upstreams.md). JSON may have comments. Other top-level keys belong to
+// other programs and are ignored, except for "inputs". An unknown key of a server makes its entry invalid: it suggests
+// the nearest known key. The result includes disabled servers, and invalid ones if there are others; if there are none,
+// ReadFile returns their errors. Relative paths of secrets start at dir.
 func ReadFile(path, dir string) ([]Spec, error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("upstream servers: %w", err)
 	}
-	specs, err := parse(data, dir)
+	specs, err := parse(data, dir, filepath.Base(path))
 	if err != nil {
-		return nil, fmt.Errorf("upstream servers: %w", located(err, filepath.Base(path)))
+		return nil, fmt.Errorf("upstream servers: %w", err)
 	}
 	return specs, nil
 }
@@ -100,57 +101,101 @@ func located(err error, file string) error {
 	return errors.New(strings.Join(lines, "\n"))
 }
 
-// parse reads the servers and checks the rules across them.
-func parse(data []byte, dir string) ([]Spec, error) {
+// parse reads the servers and checks the rules across them. A server whose entry is invalid has Invalid set, unless
+// there is no other: then the file is.
+func parse(data []byte, dir, file string) ([]Spec, error) {
 	var specs []Spec
-	found, known := false, []string{}
-	err := strictyaml.Read(data, maxFile, func(v strictyaml.Value) {
-		v.Map(func(key string, v strictyaml.Value) {
-			if known = append(known, key); key != "mcpServers" {
-				return
-			}
-			found = true
+	known, usable := []string{}, 0
+	r := reader{dir, map[string]string{}}
+	var servers, others func()
+	var invalid []error
+	list := func(v strictyaml.Value) func() {
+		return func() {
 			v.Map(func(name string, v strictyaml.Value) {
-				spec := reader{dir}.server(name, v)
-				if err := spec.Check(); err != nil {
-					v.Problem("%v", err)
+				var spec Spec
+				err := v.Apart(func(v strictyaml.Value) {
+					spec = r.server(name, v)
+					if err := spec.Check(); err != nil {
+						v.Problem("%v", err)
+					}
+				})
+				if err != nil {
+					err = located(err, file)
+					invalid = append(invalid, err)
+					spec = Spec{Name: name, Disabled: spec.Disabled, Invalid: err.Error()}
+				} else {
+					usable++
 				}
 				specs = append(specs, spec)
 			})
+		}
+	}
+	err := strictyaml.Read(withoutComments(data), maxFile, func(v strictyaml.Value) {
+		v.Map(func(key string, v strictyaml.Value) {
+			switch known = append(known, key); key {
+			case "mcpServers":
+				servers = list(v)
+			case "servers":
+				others = list(v)
+			case "inputs":
+				readInputs(r.inputs)(v)
+			}
 		})
+		if servers == nil {
+			servers = others // the name in VS Code
+		}
+		if servers != nil {
+			servers()
+		}
 	}, nil)
 	switch {
 	case err != nil:
-		return nil, err
-	case !found:
+		return nil, located(err, file)
+	case servers == nil:
 		if near := strictyaml.Nearest("mcpServers", known); near != "" {
-			return nil, fmt.Errorf("mcpServers is missing: is %q a misspelling of it?", near)
+			return nil, fmt.Errorf("%s: mcpServers is missing: is %q a misspelling of it?", file, near)
 		}
-		return nil, errors.New(`mcpServers is missing: write {"mcpServers": {}} for none`)
+		return nil, fmt.Errorf(`%s: mcpServers is missing: write {"mcpServers": {}} for none`, file)
+	case usable == 0 && len(invalid) > 0:
+		return nil, errors.Join(invalid...)
 	}
-	return specs, checkSet(specs)
+	if err := checkSet(specs); err != nil {
+		return nil, located(err, file)
+	}
+	return specs, nil
 }
 
-// reader reads servers. Relative paths of secrets start at dir.
-type reader struct{ dir string }
+// reader reads servers. Relative paths of secrets start at dir. inputs has the values of ${input:ID}.
+type reader struct {
+	dir    string
+	inputs map[string]string
+}
 
 func (r reader) server(name string, v strictyaml.Value) Spec {
 	s := Spec{Name: name}
 	transport, enabled, asks, start := "", true, "", ""
+	approvals := s.noted("the policy decides which calls need an approval (docs/policy.md)")
 	v.Object(whereSet(strictyaml.Fields{
 		"name":      isKey(name),
 		"transport": strictyaml.String(&transport), "type": strictyaml.String(&transport),
-		"command": strictyaml.String(&s.Command), "args": texts(&s.Args), "env": r.values(&s.Env),
-		"cwd": strictyaml.String(&s.Dir),
-		"url": strictyaml.String(&s.URL), "headers": r.values(&s.Headers),
+		"command": r.text(&s.Command), "args": r.texts(&s.Args), "env": r.values(&s.Env),
+		"cwd": r.text(&s.Dir),
+		"url": r.address(&s.URL), "serverUrl": r.address(&s.URL), "httpUrl": r.address(&s.URL),
+		"headers":    r.values(&s.Headers),
 		"credential": strictyaml.String(&s.Credential), "tls": s.TLS.read,
 		"disabled": strictyaml.Bool(&s.Disabled), "enabled": strictyaml.Bool(&enabled),
 		"prefix": strictyaml.String(&s.Prefix), "protocolVersion": strictyaml.String(&s.ProtocolVersion),
 		"startTimeout": strictyaml.Duration(&s.StartTimeout), "timeout": seconds(&s.Limits.Time),
 		"start": strictyaml.String(&start), "idleTimeout": strictyaml.Duration(&s.IdleTimeout),
-		"tools": s.Tools.read, "trustAnnotations": strictyaml.Bool(&s.TrustAnnotations),
+		"tools": s.Tools.read, "includeTools": patterns(&s.Tools.Allow), "excludeTools": patterns(&s.Tools.Deny),
+		"disabledTools": patterns(&s.Tools.Deny), "trustAnnotations": strictyaml.Bool(&s.TrustAnnotations),
 		"elicitation": strictyaml.String(&asks), "limits": readLimits(&s.Limits),
-		"description": strictyaml.Ignore,
+		"description": strictyaml.Ignore, "gallery": strictyaml.Ignore, "version": strictyaml.Ignore,
+		"autoApprove": approvals, "alwaysAllow": approvals, "trust": approvals,
+		"envFile":       refused("name the variables in env; a value can be {\"file\": PATH}"),
+		"headersHelper": refused("name the headers; a value can be {\"command\": [PROGRAM, ARGUMENT]}"),
+		"oauth":         refused("name a credential (docs/credentials.md)"),
+		"auth":          refused("name a credential (docs/credentials.md)"),
 	}))
 	s.Disabled, s.Elicitation = s.Disabled || !enabled, Elicitation(asks)
 	s.Start = Start(start)
@@ -187,7 +232,7 @@ func checkTransport(transport string, s *Spec) error {
 	switch transport {
 	case "":
 		return nil
-	case "stdio":
+	case "stdio", "local":
 		if s.Command == "" {
 			return errors.New("transport stdio needs a command")
 		}
@@ -204,19 +249,28 @@ func checkTransport(transport string, s *Spec) error {
 	return fmt.Errorf("transport %s", strictyaml.Unknown("transport", transport, []string{"stdio", "http"}))
 }
 
-// texts reads a list of strings, which may be empty: arguments can be.
-func texts(dst *[]string) func(strictyaml.Value) {
-	return strictyaml.List(dst, func(v strictyaml.Value, s *string) { *s, _ = v.Text() })
+// texts reads a list of strings, which may be empty: arguments can be. Numbers count as they are written.
+func (r reader) texts(dst *[]string) func(strictyaml.Value) {
+	return strictyaml.List(dst, func(v strictyaml.Value, s *string) {
+		text, ok := v.Scalar()
+		if !ok {
+			_, _ = v.Text() // reports it
+		}
+		*s = r.fill(v, text)
+	})
 }
 
-// values reads strings or references to secrets, by name.
+// values reads strings or references to secrets, by name. Numbers and booleans count as they are written, and null as a
+// name that is not there.
 func (r reader) values(dst *map[string]Value) func(strictyaml.Value) {
 	return func(v strictyaml.Value) {
 		*dst = map[string]Value{}
 		v.Map(func(name string, v strictyaml.Value) {
 			var value Value
-			if v.IsText() {
-				value.Text, _ = v.Text()
+			if text, ok := v.Scalar(); ok {
+				value.Text = r.fill(v, text)
+			} else if v.IsUnset() {
+				return
 			} else {
 				r.secret(&value.Secret, v)
 			}
@@ -245,6 +299,10 @@ func (t *TLS) read(v strictyaml.Value) {
 }
 
 func (f *Filter) read(v strictyaml.Value) {
+	if v.IsList() { // as Copilot writes those to offer
+		patterns(&f.Allow)(v)
+		return
+	}
 	v.Object(strictyaml.Fields{"allow": strictyaml.Strings(&f.Allow), "deny": strictyaml.Strings(&f.Deny)})
 }
 

@@ -70,6 +70,7 @@ type Upstreams struct {
 	mu       sync.Mutex
 	servers  map[string]*server
 	disabled []Spec
+	invalid  []Spec
 }
 
 // New returns Upstreams without servers. Apply adds them.
@@ -82,6 +83,7 @@ func New(options Options) (*Upstreams, error) {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
 	u := &Upstreams{options: options, env: newEnvironment(options.Environ), servers: map[string]*server{}}
+	u.env.addDefaults(options.Dir)
 	u.starts = make(chan struct{}, startsAtOnce)
 	u.ctx, u.end = context.WithCancel(context.Background())
 	return u, nil
@@ -107,11 +109,15 @@ func (u *Upstreams) apply(specs []Spec) (changed bool, err error) {
 		return false, errClosed
 	}
 	wanted, named := map[string]Spec{}, map[string]bool{}
-	var disabled []Spec
+	var disabled, invalid []Spec
 	for _, spec := range specs {
 		named[spec.Name] = true
 		if spec.Disabled {
 			disabled = append(disabled, spec)
+		} else if spec.Invalid != "" {
+			invalid = append(invalid, spec)
+			u.options.Logger.Error("the entry of an upstream server is invalid: a previous one stays in force",
+				"upstream", oneLineOf(spec.Name), "err", oneLineOf(spec.Invalid))
 		} else {
 			wanted[spec.Name] = spec
 		}
@@ -119,10 +125,13 @@ func (u *Upstreams) apply(specs []Spec) (changed bool, err error) {
 	changed = u.retire(func(s *server) bool {
 		spec, ok := wanted[s.spec.Name]
 		s.forgotten.Store(!named[s.spec.Name])
+		if slices.ContainsFunc(invalid, func(i Spec) bool { return i.Name == s.spec.Name }) {
+			return false
+		}
 		return !ok || !s.serves(&spec, &u.options)
 	})
 	u.mu.Lock()
-	u.disabled = disabled
+	u.disabled, u.invalid = disabled, invalid
 	var added []*server
 	for name, spec := range wanted {
 		if s := u.servers[name]; s != nil && s.bounds.Load().limits != spec.limits(&u.options) {
@@ -214,6 +223,12 @@ func (u *Upstreams) Status() []Status {
 	for _, spec := range u.disabled {
 		list = append(list, Status{Name: spec.Name, Prefix: spec.prefix(), Transport: spec.transport(),
 			State: Disabled})
+	}
+	for _, spec := range u.invalid {
+		if u.servers[spec.Name] == nil {
+			list = append(list, Status{Name: oneLineOf(spec.Name), Prefix: spec.prefix(), Transport: spec.transport(),
+				State: Down, Error: oneLineOf(spec.Invalid)})
+		}
 	}
 	slices.SortFunc(list, func(a, b Status) int { return cmp.Compare(a.Name, b.Name) })
 	return list

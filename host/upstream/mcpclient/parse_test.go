@@ -115,8 +115,8 @@ func TestParseErrors(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			_, err := parse([]byte(test.text), "")
-			if err == nil || !strings.Contains(located(err, "f").Error(), test.want) {
+			_, err := parse([]byte(test.text), "", "f")
+			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got %v, want %q", err, test.want)
 			}
 			if err != nil && strings.Contains(err.Error(), "secret\"") {
@@ -126,12 +126,76 @@ func TestParseErrors(t *testing.T) {
 	}
 }
 
+// TestPasted: what has a meaning in an entry of another client is used, and the rest is refused by name, without the
+// server beside it.
+func TestPasted(t *testing.T) {
+	t.Parallel()
+	const note = "the policy decides which calls need an approval (docs/policy.md)"
+	for name, test := range map[string]struct {
+		entry string
+		want  Spec
+		// problem is in Invalid. Empty means that there is none.
+		problem string
+	}{
+		"VS Code": {entry: `{"type": "stdio", "command": "x", "args": ["${input:level}", 8080], "cwd": "~", "env": {"A": "${env:B}"}, "gallery": true}`,
+			want: Spec{Command: "x", Args: []string{"info", "8080"}, Dir: "~", Env: map[string]Value{"A": {Text: "${env:B}"}}}},
+		"Cline": {entry: `{"command": "x", "autoApprove": ["a"], "alwaysAllow": [], "disabled": false}`,
+			want: Spec{Command: "x", Notes: []string{"autoApprove: " + note}}},
+		"Claude Code": {entry: `{"type": "streamable-http", "url": "https://a.example/mcp"}`, want: Spec{URL: "https://a.example/mcp"}},
+		"Windsurf": {entry: `{"serverUrl": "https://a.example/mcp", "disabledTools": ["b"]}`,
+			want: Spec{URL: "https://a.example/mcp", Tools: Filter{Deny: []string{"b"}}}},
+		"Gemini": {entry: `{"httpUrl": "https://a.example/mcp", "trust": true, "includeTools": ["a"], "excludeTools": ["b"]}`,
+			want: Spec{URL: "https://a.example/mcp", Tools: Filter{[]string{"a"}, []string{"b"}}, Notes: []string{"trust: " + note}}},
+		"Copilot": {entry: `{"type": "local", "command": "x", "tools": ["*"]}`, want: Spec{Command: "x", Tools: Filter{Allow: []string{"*"}}}},
+		"numbers": {entry: `{"command": "x", "env": {"A": 8080, "B": true, "C": 9007199254740993, "D": null, "E": 1.50}}`,
+			want: Spec{Command: "x", Env: map[string]Value{"A": {Text: "8080"}, "B": {Text: "true"},
+				"C": {Text: "9007199254740993"}, "E": {Text: "1.50"}}}},
+		"comments": {entry: "{ // a \"program\"\n\"command\": \"http://x/*y*/\", /* as\n it is */ \"args\": [\"a\\\"//b\",],\n}",
+			want: Spec{Command: "http://x/*y*/", Args: []string{`a"//b`}}},
+		"a password":        {entry: `{"command": "x", "env": {"A": "${input:token}"}}`, problem: "env.A: nobody can be asked for ${input:token}: write ${NAME}"},
+		"an unknown input":  {entry: `{"url": "https://a.example/${input:x}"}`, problem: "url: nobody can be asked for ${input:x}"},
+		"another variable":  {entry: `{"command": "${command:pick}"}`, problem: "${command:pick} has no meaning here"},
+		"two addresses":     {entry: `{"url": "https://a.example/", "httpUrl": "https://b.example/"}`, problem: "keep url alone"},
+		"a file of secrets": {entry: `{"command": "x", "envFile": ".env"}`, problem: "envFile: is a setting of another client: name the variables in env"},
+		"a misspelt key":    {entry: `{"command": "x", "evn": {}}`, problem: `did you mean "env"?`},
+		"a name":            {entry: `"x"`, problem: "must be a mapping"},
+	} {
+		for _, key := range []string{"mcpServers", "servers"} {
+			text := `{"inputs": [{"id": "level", "default": "info"}, {"id": "token", "default": "t", "password": true}, 7], "` +
+				key + `": {"a": ` + test.entry + `, "beside": {"command": "y"}}} // end`
+			got, err := parse([]byte(text), "", "f")
+			if err != nil || len(got) != 2 || !reflect.DeepEqual(got[1], Spec{Name: "beside", Command: "y"}) {
+				t.Errorf("%s: %s: got %+v, %v", name, key, got, err)
+				continue
+			}
+			if test.want.Name = "a"; test.problem != "" {
+				if !strings.Contains(got[0].Invalid, test.problem) {
+					t.Errorf("%s: got %q, want %q", name, got[0].Invalid, test.problem)
+				}
+			} else if !reflect.DeepEqual(got[0], test.want) {
+				t.Errorf("%s: got %+v\nwant %+v", name, got[0], test.want)
+			}
+		}
+	}
+	const plain = "mcpServers: {a: {url: https://a.example/mcp}}"
+	if got := withoutComments([]byte(plain)); string(got) != plain {
+		t.Errorf("YAML became %s", got)
+	}
+}
+
 func TestExpand(t *testing.T) {
 	t.Parallel()
-	env := newEnvironment([]string{"A=1", "EMPTY=", "REF=${A}"})
+	env := newEnvironment([]string{"A=1", "EMPTY=", "REF=${A}", "HOME=/home/u"})
+	env.addDefaults("/dir")
+	for text, want := range map[string]string{"~": "/home/u", "~/x": "/home/u/x", "~x": "~x", "a/~": "a/~", "": ""} {
+		if got, err := env.path(text); err != nil || got != want {
+			t.Errorf("%s became the path %q, %v; want %q", text, got, err, want)
+		}
+	}
 	for text, want := range map[string]string{
 		"plain": "plain", "${A}": "1", "x${A}y${A}": "x1y1", "${B:-two}": "two", "${EMPTY}": "",
-		"${EMPTY:-three}": "three", "${B:-}": "",
+		"${EMPTY:-three}": "three", "${B:-}": "", "${env:A}": "1", "${env:B:-two}": "two",
+		"${workspaceFolder}/x": "/dir/x", "${userHome}": "/home/u",
 		"${REF}": "${A}", "$A": "$A", "${}": "${}",
 	} {
 		if got, err := env.expand(text); err != nil || got != want {
@@ -424,12 +488,12 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"mcpServers": {"a": {"command": "x", "env": {"A": {"file": "b"}}, "tools": {"allow": ["[a"]}}}}`))
 	f.Add([]byte("mcpServers:\n  a: {url: 'https://a.example/${B}', timeout: 5}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		specs, err := parse(data, "")
+		specs, err := parse(data, "", "f")
 		if err != nil {
 			return
 		}
 		for _, s := range specs {
-			if err := s.Check(); err != nil {
+			if err := s.Check(); err != nil && s.Invalid == "" {
 				t.Errorf("%+v: %v", s, err)
 			}
 		}

@@ -69,7 +69,7 @@ func startProcess(ctx context.Context, spec *Spec, env environment, dir string, 
 
 // newCommand expands the variables of spec. The error contains neither arguments nor environment.
 func newCommand(ctx context.Context, spec *Spec, env environment, dir string) (*exec.Cmd, error) {
-	path, err := env.expand(spec.Command)
+	path, err := env.path(spec.Command)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,11 @@ func newCommand(ctx context.Context, spec *Spec, env environment, dir string) (*
 	if command.Err != nil {
 		return nil, fmt.Errorf("%s is not in the PATH of hako: install it, or write its whole path", spec.Command)
 	}
-	command.Dir = from(dir, spec.Dir)
+	working, err := env.path(spec.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("cwd: %w", err)
+	}
+	command.Dir = from(dir, working)
 	command.Env, err = env.forProgram(ctx, spec.Env)
 	return command, err
 }

@@ -28,6 +28,10 @@ type Spec struct {
 	Prefix string
 	// Disabled keeps the server from being started.
 	Disabled bool
+	// Invalid says why the entry cannot be used. Such a server is down. Empty means that it can.
+	Invalid string
+	// Notes name settings of other clients that have no effect here, and why.
+	Notes []string
 
 	// Command is the program, found in PATH, or a path relative to Options.Dir. Args are its arguments. Both may
 	// contain ${NAME}.
@@ -35,7 +39,8 @@ type Spec struct {
 	Args    []string
 	// Env is added to the clean environment of the program.
 	Env map[string]Value
-	// Dir is the program's working directory, relative to Options.Dir. Empty means Options.Dir.
+	// Dir is the program's working directory, relative to Options.Dir. It may contain ${NAME}, and "~" for the home
+	// directory, as Command may. Empty means Options.Dir.
 	Dir string
 
 	// URL is the endpoint of a server over HTTP. It may contain ${NAME}.
@@ -116,7 +121,8 @@ func (s *Spec) prefix() string {
 	if s.Prefix != "" {
 		return s.Prefix
 	}
-	return safe(s.Name)[:min(len(s.Name), 31)] + "_"
+	name := safe(s.Name)
+	return name[:min(len(name), 31)] + "_"
 }
 
 // Owns reports whether a tool or prompt with that name at the frontends can be the server's.
@@ -224,11 +230,14 @@ func (v Value) check() error {
 	return v.Secret.Check()
 }
 
-// checkSet checks the rules between servers. Disabled servers do not count.
+// checkSet checks the rules between servers. Disabled and invalid servers do not count.
 func checkSet(specs []Spec) error {
 	names, prefixes, schemes := map[string]bool{}, map[string]string{}, map[string]string{}
 	for i := range specs {
 		s := &specs[i]
+		if s.Invalid != "" {
+			continue
+		}
 		if err := s.Check(); err != nil {
 			return fmt.Errorf("upstream server %s: %w", s.Name, err)
 		}

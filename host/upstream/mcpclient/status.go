@@ -1,6 +1,7 @@
 package mcpclient
 
 import (
+	"slices"
 	"time"
 )
 
@@ -60,7 +61,7 @@ func (s *server) Status() Status {
 		m := s.offer.manifest
 		status.Tools, status.Prompts, status.Resources = len(m.Tools), len(m.Prompts),
 			len(m.Resources)+len(m.ResourceTemplates)
-		status.Omitted = s.offer.omitted
+		status.Omitted = slices.Concat(s.spec.Notes, s.offer.omitted)
 	}
 	return status
 }

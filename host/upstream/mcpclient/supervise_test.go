@@ -220,6 +220,17 @@ func TestAC16Follow(t *testing.T) {
 	if !slices.Contains(r.tools(), "new_echo") {
 		t.Error("a broken file took the server away")
 	}
+	write(`{"mcpServers": {"new": {"comand": "x"}, "odd": {"evn": {}}, "beside": {"command": %q, "env": {%q: "plain"}}}}`,
+		os.Args[0], asServer)
+	r.eventually("the server beside", func() bool { return slices.Contains(r.tools(), "beside_echo") })
+	if !slices.Contains(r.tools(), "new_echo") {
+		t.Error("a broken entry took its server away")
+	}
+	for _, s := range r.upstreams.Status() {
+		if s.Name == "odd" && (s.State != Down || !strings.Contains(s.Error, `did you mean "env"`)) || s.Name == "new" && s.State != Up {
+			t.Errorf("got %+v", s)
+		}
+	}
 }
 
 // TestRename: a server that renames its tools changes the catalog.
