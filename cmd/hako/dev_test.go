@@ -118,7 +118,7 @@ func TestToolsOnRecordings(t *testing.T) {
 func fail(t *testing.T, f *fakes.Fakes, plan string) {
 	t.Helper()
 	w := httptest.NewRecorder()
-	f.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "POST", "/_faults", strings.NewReader(plan)))
+	f.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "POST", "http://127.0.0.1/_faults", strings.NewReader(plan)))
 	if w.Code != http.StatusNoContent {
 		t.Fatalf("%s: %d %s", plan, w.Code, w.Body)
 	}

@@ -198,7 +198,7 @@ func TestUsage(t *testing.T) {
 			[]string{`unknown command "aprove": did you mean "approve"?`}},
 		"flag": {[]string{"serve", "--htpp", "x"}, []string{"unknown flag: --htpp: did you mean --http?",
 			"See: hako serve --help"}},
-		"no argument": {[]string{"call"}, []string{"hako call takes TOOL [ARGUMENTS], got 0 arguments"}},
+		"no argument": {[]string{"call"}, []string{"hako call takes TOOL [ARGUMENTS | NAME=VALUE ...], got 0 arguments"}},
 		"an argument": {[]string{"version", "now"}, []string{`hako version takes no arguments, got ["now"]`}},
 		"no such file": {[]string{"tools", "--config", "nowhere.yaml"},
 			[]string{"nowhere.yaml does not exist", "--config"}},

@@ -31,7 +31,7 @@ func over(t *testing.T, where, more string) (dir string) {
 func TestCommandsOverPostgres(t *testing.T) {
 	t.Parallel()
 	dir := overPostgres(t, "")
-	invoke(t, dir, "call", "probe_echo", `{"text":"x"}`).want(t, exitNotAllowed, "is pending")
+	invoke(t, dir, "call", "probe_echo", `{"text":"x"}`).want(t, exitNotAllowed, "plugin probe is new. To approve it: hako plugin approve probe")
 	invoke(t, dir, "plugin", "approve", "probe", "--yes").want(t, exitOK,
 		"Approved; recorded in consents in the store postgres://")
 	invoke(t, dir, "plugin", "list").want(t, exitOK, "probe", "active")

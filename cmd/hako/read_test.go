@@ -38,14 +38,17 @@ func TestOtherVersion(t *testing.T) {
 	invoke(t, dir, "call", "probe_echo", `{"text":"a"}`).want(t, exitOK, "a\n", other, "hako plugin approve probe")
 
 	source := tiny(t, map[string]string{"manifest.yaml": strings.Replace(tinyManifest, "name: tiny", "name: probe", 1)})
-	invoke(t, dir, "plugin", "build", source).want(t, exitOK,
+	// The built file is no plugin: build says both.
+	invoke(t, dir, "plugin", "build", source).want(t, exitFailed,
 		"The approved version 1.0.0 of plugin probe stays in service until you approve this one: hako plugin approve probe")
-	invoke(t, t.TempDir(), "plugin", "build", source).want(t, exitOK)
+	if o := invoke(t, t.TempDir(), "plugin", "build", source); strings.Contains(o.stdout, "stays in service") {
+		t.Errorf("nothing is in service: %s", o)
+	}
 	put(t, filepath.Join(dir, "hako.yaml"), []byte("plugins: [plugins]\nupdates: same-permissions\n"))
-	if o := invoke(t, dir, "plugin", "build", source); o.code != exitOK || strings.Contains(o.stdout, "stays in service") {
+	if o := invoke(t, dir, "plugin", "build", source); strings.Contains(o.stdout, "stays in service") {
 		t.Errorf("it asks for no more: %s", o)
 	}
 	put(t, filepath.Join(source, "manifest.yaml"), []byte(strings.Replace(tinyManifest, "name: tiny", "name: probe", 1)+
 		"\npermissions: {sql: {migrations: [CREATE TABLE t (n INTEGER)], reason: {en: Notes., ja: メモ。}}}\n"))
-	invoke(t, dir, "plugin", "build", source).want(t, exitOK, "The approved version 1.0.0 of plugin probe stays in service")
+	invoke(t, dir, "plugin", "build", source).want(t, exitFailed, "The approved version 1.0.0 of plugin probe stays in service")
 }

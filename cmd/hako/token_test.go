@@ -100,7 +100,7 @@ func TestIssuedToken(t *testing.T) {
 	created := invoke(t, dir, "token", "create", "ci", "--user", "robot", "--expires", "2099-12-31")
 	created.want(t, exitOK, "shown only now")
 	token := strings.TrimSpace(created.stdout)
-	if got := status(token); got != http.StatusBadRequest { // it names no session
+	if got := status(token); got != http.StatusMethodNotAllowed { // GET is for sessions
 		t.Errorf("with the token: %d", got)
 	}
 	if got := status("hako_guess"); got != http.StatusUnauthorized {

@@ -3,7 +3,6 @@ package mcpclient
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -37,8 +36,8 @@ func (s *Spec) inside(uri string) (own string, ok bool) {
 // reservedMeta matches the metadata that says something about the connection to a client, or that hako itself gives:
 // MCP reserves prefixes with the label "modelcontextprotocol" or "mcp" before the last one (specification, _meta), and
 // names tokens and traces without a prefix.
-var reservedMeta = lazyregexp.New(`^(([^/]*\.)?(modelcontextprotocol|mcp)(\.[^/]*)?/|` +
-	regexp.QuoteMeta("run.hako/") + `|(progressToken|traceparent|tracestate|baggage)$)`)
+var reservedMeta = lazyregexp.New(`^(([^/]*\.)?(modelcontextprotocol|mcp)(\.[^/]*)?/|run\.hako/|` +
+	`(progressToken|traceparent|tracestate|baggage)$)`)
 
 // metadata returns the metadata of the server for clients, without reserved keys and hidden characters, and with URIs of
 // user interfaces as clients see them. It is nil if nothing is left. Clients and the apps that they show read it; models
