@@ -227,7 +227,7 @@ func TestAC16Follow(t *testing.T) {
 		t.Error("a broken entry took its server away")
 	}
 	for _, s := range r.upstreams.Status() {
-		if s.Name == "odd" && (s.State != mcpclient.Down || !strings.Contains(s.Error, `did you mean "env"`)) || s.Name == "new" && s.State != Up {
+		if s.Name == "odd" && (s.State != mcpclient.Down || !strings.Contains(s.Error, `did you mean "env"`)) || s.Name == "new" && s.State != mcpclient.Up {
 			t.Errorf("got %+v", s)
 		}
 	}
