@@ -1,6 +1,7 @@
 package file
 
 import (
+	"errors"
 	"os"
 	"strings"
 
@@ -39,7 +40,7 @@ func copyExtended(f *os.File, target *dirEntry, group bool) (acl, attributes boo
 	names := make([]byte, maxAttribute)
 	n, err := unix.Flistxattr(from, names)
 	if err != nil {
-		return acl, err == unix.ENOTSUP
+		return acl, errors.Is(err, unix.ENOTSUP)
 	}
 	for _, name := range strings.Split(string(names[:n]), "\x00") {
 		if strings.HasPrefix(name, "user.") && !copied(name) {

@@ -139,11 +139,6 @@ func TestManyAlternatives(t *testing.T) {
 	}
 }
 
-func functionName(s string) bool {
-	return len(s) > 0 && len(s) <= 64 &&
-		strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == ""
-}
-
 func FuzzAdapt(f *testing.F) {
 	for _, seed := range []string{
 		`{"type":"object","properties":{"a":{"$ref":"#/$defs/b"}},"$defs":{"b":{"type":"array","items":[{},true]}},"oneOf":[{"required":["a"]},{"$ref":"#"}]}`,
