@@ -2,7 +2,9 @@ package main
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"strings"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/hako-run/hako/host/app/server"
 	"github.com/hako-run/hako/host/govern/audit"
 	"github.com/hako-run/hako/host/grant"
+	"github.com/hako-run/hako/host/manifest"
 )
 
 // approveFlags are the flags of "hako plugin approve" and "hako dev plugin". With them an operator chooses what a plugin
@@ -57,14 +60,14 @@ func (f *approveFlags) propose(file *grant.File, c *config.Config, roots grant.R
 		if m := p.Manifest; len(grant.ChoiceErrors(err)) > 0 {
 			err = fmt.Errorf("%w\nFor example: %s", err, grant.ApproveCommand(m.Name, m.Permissions, proposal.Before))
 		}
-		return nil, grant.Grants{}, err
+		return nil, grant.Grants{}, errors.Join(checkSettings(c, p.Manifest), err)
 	}
 	grants, err := proposal.Grants(c.Plugin[p.Name].Config)
 	if err == nil {
 		err = server.CheckExec(p.Name, grants.Exec)
 	}
 	if err != nil {
-		return nil, grant.Grants{}, err
+		return nil, grant.Grants{}, errors.Join(checkSettings(c, p.Manifest), err)
 	}
 	for _, text := range f.mounts {
 		name, dir, _, _ := parseMountFlag(text) // choose has parsed it
@@ -75,6 +78,22 @@ func (f *approveFlags) propose(file *grant.File, c *config.Config, roots grant.R
 		proposal.Consent.SetFolder(name, chosen.Mounts[name].Dir, relativeTo)
 	}
 	return proposal, grants, nil
+}
+
+// checkSettings returns what the configuration of a plugin lacks, so that an approval that fails names that too and not
+// only the next one.
+func checkSettings(c *config.Config, m *manifest.Manifest) error {
+	settings := map[string]any{}
+	for _, p := range m.Permissions.HTTP { // the approval may choose their addresses
+		if p.ConfigKey != "" {
+			settings[p.ConfigKey] = p.URL
+		}
+	}
+	maps.Copy(settings, c.Plugin[m.Name].Config)
+	if _, err := m.Configure(settings); err != nil {
+		return fmt.Errorf("plugin.%s.config in hako.yaml: %w", m.Name, err)
+	}
+	return nil
 }
 
 // approves reports whether the flags approve a proposal without a question.

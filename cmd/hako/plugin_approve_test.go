@@ -201,6 +201,15 @@ func TestApproveFails(t *testing.T) {
 	}
 }
 
+// TestApproveNamesAllFaults: a folder and a setting that are missing are named at once.
+func TestApproveNamesAllFaults(t *testing.T) {
+	t.Parallel()
+	changes := append(asking(filesAndHTTP), "limits:\n", "  region: {type: string, required: true, description: Where.}\nlimits:\n")
+	dir := workplace(t, "", changes...)
+	invoke(t, dir, "plugin", "approve", "probe", "--yes").want(t, exitUsage,
+		"plugin.probe.config in hako.yaml: region: is missing", "mount workspace")
+}
+
 // TestApproveFile: a file that is in no folder can be approved before it is put there.
 func TestApproveFile(t *testing.T) {
 	t.Parallel()
