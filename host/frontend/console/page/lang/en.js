@@ -132,4 +132,7 @@ export default {
   'replicas.seen': 'last seen',
   'replicas.self': 'this one',
   'result.more': 'Show more (of {size})',
+  'policy.explain': 'Why?',
+  'ownrule.default': 'the default',
+  'ownrule.destructive tools in chats': 'hako’s rule about destructive tools in chats',
 }

@@ -131,4 +131,7 @@ export default {
   'replicas.seen': '最終確認',
   'replicas.self': '表示中',
   'result.more': '続きを表示 (全 {size})',
+  'policy.explain': '理由を調べる',
+  'ownrule.default': '既定の動作',
+  'ownrule.destructive tools in chats': 'チャットでの破壊的なツールに関する hako のルール',
 }
