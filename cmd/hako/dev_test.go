@@ -5,6 +5,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -184,5 +185,24 @@ func TestExamples(t *testing.T) {
 	if issues := f.GitHub.Issues(fakes.Repository); len(issues) != 1 ||
 		!slices.Equal(issues[0].Labels, []string{"idea"}) {
 		t.Errorf("GitHub has %+v", issues)
+	}
+}
+
+// TestDevElsewhere: what hako-dev does is found under "hako dev" too, or said to be elsewhere.
+func TestDevElsewhere(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", dir)
+	invoke(t, dir, "dev", "fakes", "--anything").want(t, exitUsage, "fakes is a command of the program hako-dev",
+		"and run hako-dev fakes")
+	if runtime.GOOS == "windows" {
+		return // a shell script stands in for it
+	}
+	script := "#!/bin/sh\necho \"got $*\"\necho why >&2\nexit 3\n"
+	if err := os.WriteFile(filepath.Join(dir, "hako-dev"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	o := invoke(t, dir, "dev", "fakes", "--anything", "--help")
+	if o.code != 3 || !strings.HasPrefix(o.stdout, "got fakes ") || !strings.HasSuffix(o.stdout, " --anything --help\n") || o.stderr != "why\n" {
+		t.Errorf("got %s", o)
 	}
 }
