@@ -27,7 +27,7 @@ const devProgram = "hako-dev"
 // often installed without hako-dev.
 func (a *app) elsewhereCommand(name string) *cobra.Command {
 	return &cobra.Command{
-		Use: name, Hidden: true, DisableFlagParsing: true,
+		Use: name, Short: "Runs " + devProgram + " " + name, Hidden: true, DisableFlagParsing: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			program, err := findDevProgram()
 			if err != nil {
